@@ -3,15 +3,55 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-use super::UnchangedColumn;
+use super::Column;
+use super::unchanged_column::{UnchangedColumn, present_rows};
 use crate::definition::json::escape;
 use crate::look_alike::{value_without_case_and_punctuation, visible_text};
 use crate::missing_words::is_word_for_missing;
 use crate::model::Lkc;
+use crate::schema::SchemaColumn;
 use crate::warning::{Warning, WarningCode};
 
 /// Maximum number of words for missing that a warning names.
 const MOST_WORDS: usize = 10;
+
+/// The warning about listed values that are in no row.
+pub(super) fn absent_values(model: &Lkc, spec: &SchemaColumn, column: &Column) -> Option<Warning> {
+    let listed = model.sensitive_values.as_ref()?.get(&*spec.name)?;
+    let rows = present_rows(spec, column, &column.row_counts());
+    let values = column.dictionary.iter().zip(rows);
+    let present: HashSet<Cow<'_, str>> = values
+        .filter(|(_, rows)| *rows > 0)
+        .map(|(text, _)| visible_text(text))
+        .collect();
+    let is_absent = |value: &String| !present.contains(&visible_text(value));
+    let places = (0..listed.len()).filter(|&place| is_absent(&listed[place]));
+    let places: Vec<usize> = places.collect();
+    let pointer = format!("/privacy/sensitive_values/{}", escape(&spec.name));
+    let (pointer, detail) = match places.as_slice() {
+        [] => return None,
+        [place] => (
+            format!("{pointer}/{place}"),
+            format!(
+                "this value of `{}` is in no row, so its bound has no effect; check its spelling, \
+                 also upper and lower case",
+                spec.name
+            ),
+        ),
+        several => (
+            pointer,
+            format!(
+                "{} of the {} values listed for `{}` are in no row, so their bounds have no effect; \
+                 check their spelling, also upper and lower case",
+                several.len(),
+                listed.len(),
+                spec.name
+            ),
+        ),
+    };
+    let code = WarningCode::ListedValueAbsent;
+    Some(Warning::at(code, pointer, detail).of_columns([spec.name()]))
+}
 
 /// The warning about values that are spelled nearly as a listed one, and are not listed. Numbers and dates have
 /// one spelling.

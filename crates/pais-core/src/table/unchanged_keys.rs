@@ -2,7 +2,7 @@
 
 use hashbrown::{DefaultHashBuilder, HashSet};
 
-use super::row_warnings::{KeyCounts, KeyOf};
+use super::unchanged_column::{KeyCounts, KeyOf};
 use super::value_counter::hashed_values;
 use super::{Table, UnchangedColumn, VALUE_BYTES};
 use crate::definition::json::escape;
