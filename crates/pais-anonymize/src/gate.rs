@@ -24,6 +24,7 @@ use pais_verify::{
 use crate::error::RunError;
 use crate::method::{Candidate, Claim};
 use crate::observer::{Observer, Phase};
+use crate::outcome_warnings::release_warnings;
 use crate::prepared::PreparedTable;
 use crate::redrawn::Redrawn;
 
@@ -223,7 +224,7 @@ pub(crate) fn admit(
     observer.progress(Phase::Verifying, 0.7);
     let suppressed_rows = (input.table.rows - rows.len()) as u64;
     Ok(VerifiedTables {
-        warnings: input.release_warnings(&redrawn.schema, &candidate.tables, rows),
+        warnings: release_warnings(input, &redrawn.schema, &candidate.tables, rows),
         candidate,
         redrawn,
         finding,

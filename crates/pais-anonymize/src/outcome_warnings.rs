@@ -3,9 +3,12 @@
 
 use std::collections::HashSet;
 
-use pais_core::definition::{ColumnKind, Output};
+use pais_core::definition::{ColumnKind, Output, SuppressionFor};
 use pais_core::schema::Schema;
-use pais_core::table::{Domain, EncodedTable, Form, ReleasedColumn, ReleasedTable};
+use pais_core::table::{
+    Domain, EncodedTable, Form, Persons, ReleasedColumn, ReleasedTable, UnchangedColumn,
+    row_warnings,
+};
 use pais_core::taxonomy::NodeId;
 use pais_core::warning::{Warning, WarningCode, by_code};
 
@@ -15,14 +18,52 @@ use crate::step::StepRecord;
 /// Rows that are left out are many if they are more than one of this number.
 const FEW_OF: u64 = 10;
 
+/// What the holder should know about a release: about the job and the released rows. `schema` is that of the
+/// release, and `rows` are the raw rows of its first table.
+pub(crate) fn release_warnings(
+    input: &PreparedTable,
+    schema: &Schema,
+    tables: &[ReleasedTable],
+    rows: &[u32],
+) -> Vec<Warning> {
+    let mut warnings = input.job_warnings();
+    let for_confidence = input.job.suppression_for() == SuppressionFor::SizeAndConfidence;
+    if rows.len() < input.table.rows && for_confidence {
+        let detail = "rows were suppressed to reach the greatest confidence too: a reader who \
+                      knows that a person is in the raw table and finds no such row in the \
+                      release learns that the person's sensitive values were frequent among \
+                      those alike";
+        let code = WarningCode::SuppressedForConfidence;
+        warnings.push(Warning::at(code, "/suppression_for", detail));
+    }
+    let of_row = input
+        .table
+        .subjects
+        .as_deref()
+        .map(|it| (it.select(rows), it.codes()));
+    let persons = match &of_row {
+        Some((of_row, codes)) => Persons::Named(of_row, *codes),
+        None => Persons::Rows(rows.len()),
+    };
+    // The rows of sensitive tables are groups and values, not persons.
+    let columns = tables.iter().take(1).flat_map(|table| &table.columns);
+    let columns = columns.filter_map(|released| {
+        let spec = input.schema.stored_named(&released.name)?;
+        let is_unchanged = spec.is_unchanged();
+        is_unchanged.then(|| UnchangedColumn::new(spec, &released.column, persons))
+    });
+    warnings.extend(row_warnings(&input.model, columns));
+    let first = tables.iter().take(1);
+    warnings.extend(first.flat_map(|table| of_release(input, schema, table)));
+    let suppressed = input.table.rows - rows.len();
+    warnings.extend(of_suppression(suppressed as u64, input.table.rows as u64));
+    by_code(warnings)
+}
+
 /// About the quasi-identifiers of a release: those that have their topmost value in every row, the root of
 /// their taxonomy, one interval, or sets without items; and whether all are as they were. The release itself
 /// shows this. `schema` is that of the release.
-pub(crate) fn of_release(
-    input: &PreparedTable,
-    schema: &Schema,
-    released: &ReleasedTable,
-) -> Vec<Warning> {
+fn of_release(input: &PreparedTable, schema: &Schema, released: &ReleasedTable) -> Vec<Warning> {
     let table = &input.table;
     let columns = released.columns.iter();
     let at_top = columns.filter(|released| is_released_at_top(table, schema, released));
@@ -60,7 +101,7 @@ pub(crate) fn of_steps(input: &PreparedTable, rows: u64, steps: &[StepRecord]) -
 }
 
 /// About rows that a run on `rows` rows left out, if they are many.
-pub(crate) fn of_suppression(suppressed: u64, rows: u64) -> Option<Warning> {
+fn of_suppression(suppressed: u64, rows: u64) -> Option<Warning> {
     let share = suppressed as f64 / rows as f64 * 100.0;
     let detail = format!(
         "{suppressed} of {rows} rows ({share:.1} %) were left out, and they need not be like the others; a \

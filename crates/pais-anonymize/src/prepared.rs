@@ -3,19 +3,18 @@
 use std::sync::Arc;
 
 use pais_core::cancellation::Cancellation;
-use pais_core::definition::{ColumnRole, Job, Output, SuppressionFor};
+use pais_core::definition::{ColumnRole, Job, Output};
 use pais_core::model::PrivacyModel;
 use pais_core::schema::Schema;
 use pais_core::table::{
-    EncodedTable, Persons, Positioned, ReleasedTable, Table, UnchangedColumn, ValueCounts,
-    refuse_keys, row_warnings, unchanged_tells_hidden,
+    EncodedTable, Positioned, Table, UnchangedColumn, ValueCounts, refuse_keys, row_warnings,
+    unchanged_tells_hidden,
 };
 use pais_core::warning::{Warning, WarningCode, by_code};
 use rayon::prelude::*;
 
 use crate::error::RunError;
 use crate::observer::Observer;
-use crate::outcome_warnings;
 use crate::pre_generalization::PreGeneralized;
 use crate::row_order::{OrderSource, Purpose};
 
@@ -138,51 +137,6 @@ impl PreparedTable {
             // A run that is to stop ends at its next step.
             warnings.extend(told.ok().flatten());
         }
-        by_code(warnings)
-    }
-
-    /// What the holder should know about a release: about the job and the released rows. `schema` is that of the
-    /// release, and `rows` are the raw rows of its first table.
-    pub(crate) fn release_warnings(
-        &self,
-        schema: &Schema,
-        tables: &[ReleasedTable],
-        rows: &[u32],
-    ) -> Vec<Warning> {
-        let mut warnings = self.job_warnings();
-        let for_confidence = self.job.suppression_for() == SuppressionFor::SizeAndConfidence;
-        if rows.len() < self.table.rows && for_confidence {
-            let detail = "rows were suppressed to reach the greatest confidence too: a reader who \
-                          knows that a person is in the raw table and finds no such row in the \
-                          release learns that the person's sensitive values were frequent among \
-                          those alike";
-            let code = WarningCode::SuppressedForConfidence;
-            warnings.push(Warning::at(code, "/suppression_for", detail));
-        }
-        let of_row = self
-            .table
-            .subjects
-            .as_deref()
-            .map(|it| (it.select(rows), it.codes()));
-        let persons = match &of_row {
-            Some((of_row, codes)) => Persons::Named(of_row, *codes),
-            None => Persons::Rows(rows.len()),
-        };
-        // The rows of sensitive tables are groups and values, not persons.
-        let columns = tables.iter().take(1).flat_map(|table| &table.columns);
-        let columns = columns.filter_map(|released| {
-            let spec = self.schema.stored_named(&released.name)?;
-            let is_unchanged = spec.is_unchanged();
-            is_unchanged.then(|| UnchangedColumn::new(spec, &released.column, persons))
-        });
-        warnings.extend(row_warnings(&self.model, columns));
-        let first = tables.iter().take(1);
-        warnings.extend(first.flat_map(|table| outcome_warnings::of_release(self, schema, table)));
-        let suppressed = self.table.rows - rows.len();
-        warnings.extend(outcome_warnings::of_suppression(
-            suppressed as u64,
-            self.table.rows as u64,
-        ));
         by_code(warnings)
     }
 
