@@ -1,6 +1,6 @@
 //! The settings of a command, and the database that they name: an external or the embedded one.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -131,11 +131,7 @@ impl Database {
                 break options;
             }
             if begun.elapsed() >= SERVICE_WAIT {
-                anyhow::bail!(
-                    "no service runs in the data directory {}; start `pais serve --no-workers` there, \
-                     or set database.url",
-                    dir.display()
-                );
+                return Err(no_service(dir));
             }
             tokio::time::sleep(SERVICE_POLL).await;
         };
@@ -189,6 +185,33 @@ impl Database {
         }
         Ok(())
     }
+}
+
+fn no_service(dir: &Path) -> anyhow::Error {
+    anyhow!(
+        "no service runs in the data directory {}; start `pais serve --no-workers` there, \
+         or set database.url",
+        dir.display()
+    )
+}
+
+/// Waits until a service has made its data directory: a mistyped name is no new directory.
+///
+/// # Errors
+/// When no service makes it in time.
+pub(super) async fn wait_for_directory(dir: &Path) -> anyhow::Result<()> {
+    if dir.exists() {
+        return Ok(());
+    }
+    tracing::warn!(directory = %dir.display(), "the data directory does not exist; waiting for its service");
+    let begun = Instant::now();
+    while !dir.exists() {
+        if begun.elapsed() >= SERVICE_WAIT {
+            return Err(no_service(dir));
+        }
+        tokio::time::sleep(SERVICE_POLL).await;
+    }
+    Ok(())
 }
 
 /// Refuses a data directory without a database: a mistyped name is no new database.

@@ -29,7 +29,7 @@ use tokio::sync::Notify;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::data_dir::Home;
-use super::database::{Database, SettingsArgs};
+use super::database::{Database, SettingsArgs, wait_for_directory};
 use super::process::{self, Stop, handle_signals};
 use super::{block_on, keys};
 
@@ -85,15 +85,7 @@ pub(crate) fn run(args: ServeArgs) -> anyhow::Result<()> {
 /// # Errors
 /// If the settings are invalid, or the database cannot be reached.
 pub(crate) fn work(args: &SettingsArgs) -> anyhow::Result<()> {
-    let settings = args.load(Flags::default())?;
-    let dir = &settings.server.data_dir;
-    if settings.database.url.is_none() && !dir.exists() {
-        anyhow::bail!(
-            "there is no directory {}; name the data directory of the service with --data-dir, or set database.url",
-            dir.display()
-        );
-    }
-    start(&settings, Duty::Jobs)
+    start(&args.load(Flags::default())?, Duty::Jobs)
 }
 
 fn start(settings: &Settings, duty: Duty) -> anyhow::Result<()> {
@@ -107,6 +99,12 @@ async fn live(settings: &Settings, duty: Duty, traces: Option<Traces>) -> anyhow
     let stop = handle_signals()?;
     // Bind before starting the database, which takes longer: a port in use is reported at once.
     let listeners = Listeners::bind(settings, duty).await?;
+    if duty == Duty::Jobs && settings.database.url.is_none() {
+        tokio::select! {
+            made = wait_for_directory(&settings.server.data_dir) => made?,
+            () = stop.shutdown.cancelled() => return Ok(()),
+        }
+    }
     let home = match duty {
         Duty::Everything | Duty::Requests => Home::of_service(&settings.server.data_dir)?,
         Duty::Jobs => Home::of_worker(&settings.server.data_dir)?,
