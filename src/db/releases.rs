@@ -214,13 +214,22 @@ pub(crate) struct StoredTable {
     pub is_withdrawn: bool,
 }
 
+/// The warnings of a release `r`. `$1` is whether the viewer is the holder: how often identifiers repeat is counted on
+/// raw rows.
+macro_rules! warnings {
+    () => {
+        "CASE WHEN $1 THEN r.warnings
+         ELSE jsonb_path_query_array(r.warnings, '$[*] ? (@.code != \"repeated_identifier\")') END AS warnings"
+    };
+}
+
 /// The columns of a release `r` with its row `a` of `release_approvals`, if it has one. `$1` is whether the
 /// viewer is the holder.
 macro_rules! columns {
     () => {
         concat!(approval_columns!(), ", r.id, r.organization_id AS organization, r.job_id AS job, r.dataset_id AS dataset, r.name,
          CASE WHEN $1 THEN coalesce(to_jsonb(r.step), 'null') END AS step, r.rows,
-         r.suppressed_rows, r.privacy, r.warnings,
+         r.suppressed_rows, r.privacy, ", warnings!(), ",
          CASE WHEN $1 THEN r.created_at ELSE coalesce((SELECT e.published_at FROM editions e
               WHERE e.release_id = r.id), r.created_at) END AS created_at,
          r.withdrawn_at, r.withdrawn_reason,
@@ -407,8 +416,9 @@ pub(crate) async fn report(
     id: ReleaseId,
 ) -> Result<Option<StoredReport>, StoreError> {
     let query = sqlx::query_as(concat!(
-        "SELECT r.report, r.warnings,
-                r.withdrawn_at IS NOT NULL AS is_withdrawn
+        "SELECT r.report, ",
+        warnings!(),
+        ", r.withdrawn_at IS NOT NULL AS is_withdrawn
          FROM releases r WHERE r.id = $4 AND ",
         visible!()
     ));

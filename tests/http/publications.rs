@@ -464,9 +464,17 @@ async fn an_edition_without_a_listed_value_is_published_with_a_warning() {
         format!("ward,diagnosis\n{}{}", ward("a"), ward("b"))
     };
     for (number, diagnosis, expected) in [
-        (1, "J45", json!(["listed_value_absent"])),
-        (2, "B20", json!([])),
-        (3, "J45", json!(["listed_value_absent"])),
+        (
+            1,
+            "J45",
+            json!(["listed_value_absent", "nothing_generalized"]),
+        ),
+        (2, "B20", json!(["nothing_generalized"])),
+        (
+            3,
+            "J45",
+            json!(["listed_value_absent", "nothing_generalized"]),
+        ),
     ] {
         hospital.submit(&dataset, month(diagnosis)).await.json(201);
         let edition = published(&hospital, &publication, number).await;

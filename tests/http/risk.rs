@@ -73,11 +73,11 @@ async fn a_holder_sees_counts_and_shares_of_persons_before_any_run() {
     assert_eq!(shown["singling_out_pairs"], json!([["ward", "sex"]]));
     let feasible = json!({ "k_max": 5, "l_max": 1, "c_min": 0.666667 });
     assert_eq!(shown["feasible"], feasible);
-    // Of rows: two have (zz-flu, 1, F), all others are alone; by themselves only the missing illness is.
+    // Only zz-anna has (zz-flu, 1, F), and has it twice; all others are alone. By itself only the missing illness is.
     let unchanged = &shown["unchanged"];
     assert_eq!(unchanged["columns"], json!(["illness", "ward", "sex"]));
-    assert_eq!(unchanged["singled_out_share"], 5.0 / 7.0);
-    let by_column = json!({ "illness": 1.0 / 7.0, "ward": 0.0, "sex": 0.0 });
+    assert_eq!(unchanged["singled_out_share"], 1.0);
+    let by_column = json!({ "illness": 1.0 / 5.0, "ward": 0.0, "sex": 0.0 });
     assert_eq!(unchanged["by_column"], by_column);
     // Of the suggested K only 5 is that of no more than all patients.
     let suggested = &shown["suggestions"];

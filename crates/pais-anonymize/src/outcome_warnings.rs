@@ -71,7 +71,8 @@ fn of_release(input: &PreparedTable, schema: &Schema, released: &ReleasedTable) 
     let mut generalized = released.columns.iter();
     // A cell of a set may have lost items.
     let is_raw = table.sets.is_empty()
-        && generalized.all(|column| column.form != Form::Generalized || has_leaves(table, column));
+        && generalized
+            .all(|column| column.form != Form::Generalized || has_leaves(table, schema, column));
     by_code(at_top.chain(raw_warning(input, is_raw)))
 }
 
@@ -123,15 +124,22 @@ fn raw_warning(input: &PreparedTable, is_raw: bool) -> Option<Warning> {
     is_warned.then(|| Warning::new(WarningCode::NothingGeneralized, detail))
 }
 
-/// Whether the values of a released column are all leaves of its domain.
-fn has_leaves(table: &EncodedTable, released: &ReleasedColumn) -> bool {
+/// Whether the values of a released column are all leaves of its domain. A made hierarchy is that of the release, so
+/// that raw values which it does not show decide nothing.
+fn has_leaves(table: &EncodedTable, schema: &Schema, released: &ReleasedColumn) -> bool {
+    let spec = schema.stored_named(&released.name);
+    let is_scaled = spec.is_some_and(|spec| spec.kind().scale().is_some());
+    let made = spec.filter(|spec| spec.has_made_tree());
     let mut columns = table.quasi_identifiers.iter();
     let column = columns.find(|column| column.name == released.name);
     let mut labels = released.column.dictionary.iter();
     match column.map(|column| &column.domain) {
         Some(Domain::Taxonomy(tree)) => {
+            let tree = made.and_then(|spec| spec.tree()).unwrap_or(tree);
             let is_leaf = |node| tree.node(node).children.is_empty();
-            labels.all(|label| tree.find(label).is_some_and(is_leaf))
+            // A leaf of ranges is one.
+            let is_raw = |label: &str| !label.starts_with('[') || !is_scaled;
+            labels.all(|label| is_raw(label) && tree.find(label).is_some_and(is_leaf))
         }
         // A single number or date is written without brackets.
         Some(Domain::Numeric { .. }) => !labels.any(|label| label.starts_with('[')),

@@ -532,7 +532,7 @@ impl Made {
     }
 
     /// What the columns say that are released unchanged: in the summary and in the section on risk.
-    fn take_unchanged(&mut self, columns: &[&str]) {
+    fn take_unchanged(&mut self, columns: &[&str], unit: &str) {
         let table = self.main();
         let share = table.unique_share(columns);
         let which = match columns {
@@ -548,7 +548,7 @@ impl Made {
         let share_text = percent(share);
         if share > 0.09 {
             self.page.take(&format!(
-                "but what is released unchanged singles out {share_text} of its records."
+                "but what is released unchanged singles out {share_text} of its {unit}s."
             ));
         }
         let all = if columns.len() == 1 {
@@ -557,9 +557,9 @@ impl Made {
             "all of them"
         };
         let found = if share == 0.0 {
-            format!("no record by that: each has the same values in {all} as another one.")
+            format!("no {unit} by that: each has the same values in {all} as another one.")
         } else {
-            format!("{share_text} of the records: no other record has the same values in {all}")
+            format!("{share_text} of the {unit}s: no other {unit} has the same values in {all}")
         };
         for _ in 0..2 {
             self.page.take(&format!(
@@ -650,9 +650,10 @@ impl Made {
         let below = percent(below as f64 / table.rows.len() as f64);
         let page = &mut self.page;
         page.take(&format!(
-            "{} of the records are unique by their quasi-identifiers, {} by all columns that are not \
+            "{} of the {}s are unique by their quasi-identifiers, {} by all columns that are not \
              sensitive, and {} by all columns. {} at least {}.",
             shares[0],
+            found.unit,
             shares[1],
             shares[2],
             found.who,
@@ -797,7 +798,7 @@ async fn global() {
     });
     made.page
         .take("Only values that the job lists are compared: others may have a greater share.");
-    made.take_unchanged(&["note", "illness"]);
+    made.take_unchanged(&["note", "illness"], "record");
     made.take_labels(&KNOWN);
     for _ in 0..2 {
         made.page.take(&format!(
@@ -847,7 +848,7 @@ async fn local() {
         bound: Some((0.6, "sensitive value")),
         subsets: Some(1),
     });
-    made.take_unchanged(&["note", "illness"]);
+    made.take_unchanged(&["note", "illness"], "record");
     made.take_labels(&KNOWN);
     for _ in 0..2 {
         made.page.take(&format!(
@@ -899,7 +900,7 @@ async fn with_suppression() {
         bound: None,
         subsets: Some(1),
     });
-    made.take_unchanged(&["note", "illness"]);
+    made.take_unchanged(&["note", "illness"], "record");
     made.take_labels(&KNOWN);
     for _ in 0..2 {
         let sentence = format!(
@@ -968,7 +969,7 @@ async fn with_persons() {
         bound: None,
         subsets: Some(1),
     });
-    made.take_unchanged(&["note", "illness"]);
+    made.take_unchanged(&["note", "illness"], "patient");
     made.take_labels(&KNOWN);
     for _ in 0..2 {
         let sentence = format!(
@@ -1035,7 +1036,7 @@ async fn sets() {
         subsets: Some(1),
     });
     made.take_labels(&["sex"]);
-    made.take_unchanged(&["illness"]);
+    made.take_unchanged(&["illness"], "record");
     for _ in 0..2 {
         let sentence = format!(
             "Who knows all quasi-identifiers of a patient finds at least {smallest} records that fit. Up \
@@ -1114,7 +1115,7 @@ async fn lkc_with_sets() {
         subsets: Some(combinations),
     });
     made.take_labels(&["sex"]);
-    made.take_unchanged(&["illness"]);
+    made.take_unchanged(&["illness"], "record");
     for _ in 0..2 {
         made.page.take(&format!(
             "Who knows up to 2 facts about a patient finds at least {smallest} records that fit, and no value of \
@@ -1182,7 +1183,7 @@ async fn anatomized() {
     // Two illnesses have to be struck out of each group, at least.
     made.page.take("a diversity of 2, in");
     close(&made.page.take_field("diversity"), 2.0);
-    made.take_unchanged(&["note"]);
+    made.take_unchanged(&["note"], "record");
     for _ in 0..2 {
         made.page.take(&format!(
             "finds a group of at least {smallest} records with it, and cannot see which sensitive value of the \
