@@ -291,8 +291,8 @@ async fn that_rows_are_not_persons_is_a_warning_of_dataset_job_release_and_repor
         // It is counted on raw rows, so recipients do not learn it.
         let recipient = hospital.app.token("bts", Role::Recipient).await;
         let body = json!({ "recipient": "bts", "purpose": "a test" });
-        let granted = hospital.post(&format!("{release}/grants"), &body);
-        granted.await.json(201);
+        let grants = format!("{release}/grants");
+        hospital.post(&grants, &body).await.json(201);
         for path in [release.clone(), format!("{release}/report")] {
             let shown = hospital.app.get(&recipient, &path).await.json(200);
             assert!(
