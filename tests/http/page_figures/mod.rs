@@ -532,7 +532,7 @@ impl Made {
     }
 
     /// What the columns say that are released unchanged: in the summary and in the section on risk.
-    fn take_unchanged(&mut self, columns: &[&str], unit: &str) {
+    fn take_unchanged(&mut self, columns: &[&str]) {
         let table = self.main();
         let share = table.unique_share(columns);
         let which = match columns {
@@ -548,7 +548,7 @@ impl Made {
         let share_text = percent(share);
         if share > 0.09 {
             self.page.take(&format!(
-                "but what is released unchanged singles out {share_text} of its {unit}s."
+                "but what is released unchanged singles out {share_text} of its records."
             ));
         }
         let all = if columns.len() == 1 {
@@ -557,9 +557,9 @@ impl Made {
             "all of them"
         };
         let found = if share == 0.0 {
-            format!("no {unit} by that: each has the same values in {all} as another one.")
+            format!("no record by that: each has the same values in {all} as another one.")
         } else {
-            format!("{share_text} of the {unit}s: no other {unit} has the same values in {all}")
+            format!("{share_text} of the records: no other record has the same values in {all}")
         };
         for _ in 0..2 {
             self.page.take(&format!(
@@ -649,13 +649,16 @@ impl Made {
         let below: usize = rows.iter().map(Vec::len).filter(|&size| size < 11).sum();
         let below = percent(below as f64 / table.rows.len() as f64);
         let page = &mut self.page;
+        // Shares of persons are for the holder.
+        if found.unit == "record" {
+            page.take(&format!(
+                "{} of the records are unique by their quasi-identifiers, {} by all columns that are not \
+                 sensitive, and {} by all columns.",
+                shares[0], shares[1], shares[2],
+            ));
+        }
         page.take(&format!(
-            "{} of the {}s are unique by their quasi-identifiers, {} by all columns that are not \
-             sensitive, and {} by all columns. {} at least {}.",
-            shares[0],
-            found.unit,
-            shares[1],
-            shares[2],
+            "{} at least {}.",
             found.who,
             counted(found.smallest_known, found.unit)
         ));
@@ -798,7 +801,7 @@ async fn global() {
     });
     made.page
         .take("Only values that the job lists are compared: others may have a greater share.");
-    made.take_unchanged(&["note", "illness"], "record");
+    made.take_unchanged(&["note", "illness"]);
     made.take_labels(&KNOWN);
     for _ in 0..2 {
         made.page.take(&format!(
@@ -848,7 +851,7 @@ async fn local() {
         bound: Some((0.6, "sensitive value")),
         subsets: Some(1),
     });
-    made.take_unchanged(&["note", "illness"], "record");
+    made.take_unchanged(&["note", "illness"]);
     made.take_labels(&KNOWN);
     for _ in 0..2 {
         made.page.take(&format!(
@@ -900,7 +903,7 @@ async fn with_suppression() {
         bound: None,
         subsets: Some(1),
     });
-    made.take_unchanged(&["note", "illness"], "record");
+    made.take_unchanged(&["note", "illness"]);
     made.take_labels(&KNOWN);
     for _ in 0..2 {
         let sentence = format!(
@@ -969,7 +972,7 @@ async fn with_persons() {
         bound: None,
         subsets: Some(1),
     });
-    made.take_unchanged(&["note", "illness"], "patient");
+    // What columns say of persons is for the holder.
     made.take_labels(&KNOWN);
     for _ in 0..2 {
         let sentence = format!(
@@ -1036,7 +1039,7 @@ async fn sets() {
         subsets: Some(1),
     });
     made.take_labels(&["sex"]);
-    made.take_unchanged(&["illness"], "record");
+    made.take_unchanged(&["illness"]);
     for _ in 0..2 {
         let sentence = format!(
             "Who knows all quasi-identifiers of a patient finds at least {smallest} records that fit. Up \
@@ -1115,7 +1118,7 @@ async fn lkc_with_sets() {
         subsets: Some(combinations),
     });
     made.take_labels(&["sex"]);
-    made.take_unchanged(&["illness"], "record");
+    made.take_unchanged(&["illness"]);
     for _ in 0..2 {
         made.page.take(&format!(
             "Who knows up to 2 facts about a patient finds at least {smallest} records that fit, and no value of \
@@ -1183,7 +1186,7 @@ async fn anatomized() {
     // Two illnesses have to be struck out of each group, at least.
     made.page.take("a diversity of 2, in");
     close(&made.page.take_field("diversity"), 2.0);
-    made.take_unchanged(&["note"], "record");
+    made.take_unchanged(&["note"]);
     for _ in 0..2 {
         made.page.take(&format!(
             "finds a group of at least {smallest} records with it, and cannot see which sensitive value of the \
