@@ -153,7 +153,7 @@ test('the auditor reads, filters and exports the log, and sees that its chain is
   await enter(page, await world.token('auditor'));
   await expect(page.getByText(/The chain of these \d+ events is unbroken/)).toBeVisible();
   await expect(page.getByText('submission.created')).toBeVisible();
-  await page.getByRole('combobox', { name: 'Action' }).selectOption('dataset.created');
+  await page.getByRole('combobox', { name: 'Action' }).fill('dataset.created');
   await page.getByRole('button', { name: 'Filter' }).click();
   await expect(page.getByText('submission.created')).toHaveCount(0);
   await expect(page.getByRole('row', { name: /dataset\.created.*audited/ })).toHaveCount(1);
@@ -163,7 +163,7 @@ test('the auditor reads, filters and exports the log, and sees that its chain is
 
   // Rows of another filter have gaps, and are no broken chain while those of this one are awaited, or missing.
   let isAway = true;
-  await page.getByRole('combobox', { name: 'Action' }).selectOption('token.created');
+  await page.getByRole('combobox', { name: 'Action' }).fill('token.created');
   await page.getByRole('button', { name: 'Filter' }).click();
   await expect(page.getByRole('row', { name: /token\.created/ })).not.toHaveCount(0);
   await page.route('**/v1/audit?*', async (route) => {
@@ -171,7 +171,7 @@ test('the auditor reads, filters and exports the log, and sees that its chain is
     await expect(page.getByText('The chain')).toHaveCount(0);
     await route.fulfill({ status: 500, json: { code: 'internal', title: 'The service failed', detail: 'away', status: 500 } });
   });
-  await page.getByRole('combobox', { name: 'Action' }).selectOption('');
+  await page.getByRole('combobox', { name: 'Action' }).fill('');
   await page.getByRole('button', { name: 'Filter' }).click();
   await expect(page.getByRole('alert')).toContainText('away');
   await expect(page.getByText('The chain')).toHaveCount(0);

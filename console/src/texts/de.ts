@@ -774,7 +774,6 @@ export const de: Texts = {
     title: 'Protokoll',
     export: 'Exportieren',
     action: 'Vorgang',
-    allActions: 'alle',
     actor: 'Wer',
     from: 'Von',
     to: 'Bis',

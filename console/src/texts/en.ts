@@ -739,7 +739,6 @@ export const en = {
     title: 'Log',
     export: 'Export',
     action: 'Action',
-    allActions: 'all',
     actor: 'Who',
     from: 'From',
     to: 'To',
