@@ -236,7 +236,7 @@ const NO_SENSITIVE_COLUMN: &str = "the dataset has no column of this name and th
 
 impl SchemaColumn {
     /// Why a text in canonical form is not a value of the column; `None` for a value. A tree that is made from
-    /// the rows of a table says nothing of values that later rows can have.
+    /// the rows of a table says nothing of values that later rows can have, but its labels above values are none.
     fn why_no_value(&self, value: &str) -> Option<Cow<'static, str>> {
         if self.kind == ColumnKind::Numeric {
             let is_number = crate::taxonomy::interval::number(value).is_some();
@@ -246,8 +246,10 @@ impl SchemaColumn {
         if self.kind.is_of_dates() && self.why_no_date(value).is_some() {
             return Some("this value is not a date, and the column has dates".into());
         }
-        let declared = self.tree.as_deref().filter(|_| self.made.is_none());
-        let is_value = declared.is_none_or(|tree| tree.leaf_number(value).is_some());
+        let is_value = self.tree.as_deref().is_none_or(|tree| {
+            let is_unknown = self.made.is_some() && tree.find(value).is_none();
+            is_unknown || tree.leaf_number(value).is_some()
+        });
         (!is_value).then(|| {
             let name = &self.name;
             let detail = "this value is not a leaf of the taxonomy of";
