@@ -132,10 +132,10 @@ impl PreparedTable {
         if self.job.output() == Output::Generalized {
             let hidden = self.table.quasi_identifiers.iter();
             let hidden = hidden.map(|column| self.pre_generalization.raw(column));
-            let told =
+            let found =
                 unchanged_tells_hidden(&self.schema, &self.table, hidden, &self.cancellation);
             // A run that is to stop ends at its next step.
-            warnings.extend(told.ok().flatten());
+            warnings.extend(found.ok().flatten());
         }
         by_code(warnings)
     }
@@ -190,7 +190,7 @@ mod tests {
         let rows: String = (0..60).map(row).collect();
         let schema = schema(columns);
         let table = load(&schema, format!("zip,town,illness\n{rows}").as_bytes());
-        for (output, level, is_told) in [
+        for (output, level, is_warned) in [
             ("generalized", json!(null), true),
             (
                 "generalized",
@@ -209,8 +209,8 @@ mod tests {
             let job = job_of(job).unwrap();
             let run = AnonymizationRun::new(schema.clone(), job, table.clone(), &observer);
             let warnings = run.unwrap().warnings();
-            let told = warnings.iter().filter(|it| it.columns == ["town", "zip"]);
-            assert_eq!(told.count() == 1, is_told, "{output}: {warnings:?}");
+            let found = warnings.iter().filter(|it| it.columns == ["town", "zip"]);
+            assert_eq!(found.count() == 1, is_warned, "{output}: {warnings:?}");
         }
     }
 }

@@ -66,39 +66,39 @@ pub fn unchanged_tells_hidden<'a>(
             count: values.count,
             missing: values.missing,
         };
-        let mut told = Vec::new();
+        let mut determined = Vec::new();
         for (name, hidden) in &hidden {
             cancellation.check()?;
-            let share = told_share(&known, hidden, persons);
-            told.extend(share.map(|share| (spec.name(), *name, share)));
+            let share = determined_share(&known, hidden, persons);
+            determined.extend(share.map(|share| (spec.name(), *name, share)));
         }
-        Ok(told)
+        Ok(determined)
     });
-    let told: Vec<Vec<_>> = of_column.into_iter().collect::<Result<_, _>>()?;
+    let determined: Vec<Vec<_>> = of_column.into_iter().collect::<Result<_, _>>()?;
     let unit = if table.subjects.is_some() {
         "persons"
     } else {
         "rows"
     };
-    Ok(warning(told.concat(), unit))
+    Ok(warning(determined.concat(), unit))
 }
 
 /// The warning about pairs of an unchanged column and what it tells, with the share for which it does.
-fn warning(mut told: Vec<(&str, &str, f64)>, unit: &str) -> Option<Warning> {
+fn warning(mut determined: Vec<(&str, &str, f64)>, unit: &str) -> Option<Warning> {
     // Whole percent are enough for the order; ties go to the columns declared first.
-    told.sort_by_key(|(_, _, share)| Reverse((share * 100.0) as u32));
-    let &(known, hidden, share) = told.first()?;
+    determined.sort_by_key(|(_, _, share)| Reverse((share * 100.0) as u32));
+    let &(known, hidden, share) = determined.first()?;
     let mut detail = format!(
         "`{known}` is released unchanged and tells the value of `{hidden}` for {} % of the {unit}, so \
          generalizing `{hidden}` hides it only from readers who do not know which values go together; \
          make `{known}` a quasi-identifier, or leave it out (role `identifier`)",
         (share * 100.0) as u32
     );
-    if told.len() > 1 {
-        detail += &format!("; {} pairs of columns are like this", told.len());
+    if determined.len() > 1 {
+        detail += &format!("; {} pairs of columns are like this", determined.len());
     }
-    let mut columns: Vec<&str> = told.iter().map(|(known, ..)| *known).collect();
-    columns.extend(told.iter().map(|(_, hidden, _)| *hidden));
+    let mut columns: Vec<&str> = determined.iter().map(|(known, ..)| *known).collect();
+    columns.extend(determined.iter().map(|(_, hidden, _)| *hidden));
     let mut named = Vec::new();
     for column in columns {
         if !named.contains(&column) {
@@ -137,32 +137,32 @@ impl Sampled {
 
 /// The share of the counted rows, or persons, whose hidden value is the most frequent one for the known value;
 /// `None` if the known values do not tell the hidden ones.
-fn told_share(known: &Sampled, hidden: &Sampled, persons: Option<&[u32]>) -> Option<f64> {
-    let mut told = Told {
+fn determined_share(known: &Sampled, hidden: &Sampled, persons: Option<&[u32]>) -> Option<f64> {
+    let mut counts = PairCounts {
         of_hidden: vec![0; hidden.count],
-        ..Told::default()
+        ..PairCounts::default()
     };
     match persons {
-        None if known.count * hidden.count <= MOST_COUNTERS => told.count_rows(known, hidden),
-        _ => told.count_persons(known, hidden, persons),
+        None if known.count * hidden.count <= MOST_COUNTERS => counts.count_rows(known, hidden),
+        _ => counts.count_persons(known, hidden, persons),
     }
-    told.share()
+    counts.share()
 }
 
 /// Counts of the rows, or persons, by their known and hidden values.
 #[derive(Debug, Default, PartialEq)]
-struct Told {
+struct PairCounts {
     /// Those with both values.
     present: usize,
     /// Those with a known value that several of them have.
     counted: usize,
     /// Of these, those with the most frequent hidden value for the known one.
-    told: usize,
+    determined: usize,
     /// Of these, those with each hidden value.
     of_hidden: Vec<usize>,
 }
 
-impl Told {
+impl PairCounts {
     /// Counts rows, with a counter for each pair of values.
     fn count_rows(&mut self, known: &Sampled, hidden: &Sampled) {
         let mut pairs = vec![0usize; known.count * hidden.count];
@@ -214,21 +214,21 @@ impl Told {
             self.counted += count;
             most = most.max(count);
         }
-        self.told += most;
+        self.determined += most;
     }
 
     fn share(self) -> Option<f64> {
         let Self {
             present,
             counted,
-            told,
+            determined,
             of_hidden,
         } = self;
         let guessed = of_hidden.into_iter().max().unwrap_or(0);
         let is_enough = counted >= LEAST_ROWS && 2 * counted >= present && guessed < counted;
         // λ is at least 0.9.
-        let tells = 10 * (told - guessed) >= 9 * (counted - guessed);
-        (is_enough && tells).then(|| told as f64 / counted as f64)
+        let tells = 10 * (determined - guessed) >= 9 * (counted - guessed);
+        (is_enough && tells).then(|| determined as f64 / counted as f64)
     }
 }
 
@@ -237,7 +237,7 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
-    use super::{Sampled, Told, unchanged_tells_hidden};
+    use super::{PairCounts, Sampled, unchanged_tells_hidden};
     use crate::cancellation::Cancellation;
     use crate::schema::Schema;
     use crate::table::{Column, EncodedTable, Table};
@@ -375,13 +375,13 @@ mod tests {
             let (codes, hidden): (Vec<u32>, Vec<u32>) = rows.into_iter().unzip();
             let known = Sampled { codes, count: 4, missing: known_missing };
             let hidden = Sampled { codes: hidden, count: 5, missing: hidden_missing };
-            let counted = |count: &dyn Fn(&mut Told)| {
-                let mut told = Told { of_hidden: vec![0; 5], ..Told::default() };
-                count(&mut told);
-                told
+            let counted = |count: &dyn Fn(&mut PairCounts)| {
+                let mut counts = PairCounts { of_hidden: vec![0; 5], ..PairCounts::default() };
+                count(&mut counts);
+                counts
             };
-            let by_counters = counted(&|told| told.count_rows(&known, &hidden));
-            let by_rows = counted(&|told| told.count_persons(&known, &hidden, None));
+            let by_counters = counted(&|counts| counts.count_rows(&known, &hidden));
+            let by_rows = counted(&|counts| counts.count_persons(&known, &hidden, None));
             prop_assert_eq!(by_counters, by_rows);
         }
     }

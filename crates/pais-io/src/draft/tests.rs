@@ -818,9 +818,8 @@ fn answered(text: &str, answers: &[(&str, &str)]) -> super::Draft {
 fn well_known_values_for_missing_ones_are_asked_about() {
     let header = "age,height,score,born,died,zip,enrolled,children,stay,cost";
     let text = file(header, 100, |row| {
-        let rare = |is_missing: bool, other: String, text: &str| match is_missing {
-            true => text.to_owned(),
-            false => other,
+        let rare = |is_missing: bool, other: String, text: &str| {
+            if is_missing { text.to_owned() } else { other }
         };
         [
             rare(row % 40 == 0, (18 + row % 70).to_string(), "999"),
