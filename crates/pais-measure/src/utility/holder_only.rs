@@ -69,9 +69,12 @@ pub fn for_recipient(mut report: Value) -> Value {
     report
 }
 
-/// A report as it is in a package.
+/// A report as it is in a package. The warning about identifiers that repeat counts raw rows.
 pub fn for_package(mut report: Value) -> Value {
     remove(&mut report, &NOT_PACKED);
+    if let Some(warnings) = report.get_mut("warnings").and_then(Value::as_array_mut) {
+        warnings.retain(|warning| warning["code"] != "repeated_identifier");
+    }
     report
 }
 
@@ -127,6 +130,9 @@ mod tests {
         let utility = json!({"dr": 1.0, "items_by_column": {"x": {"kept": 3}}});
         let report = json!({"utility": utility, "acknowledged_unchanged": {"cost": "asked for"}});
         assert_eq!(for_package(report), json!({"utility": {"dr": 1.0}}));
+        let other = json!({"code": "column_at_top"});
+        let report = json!({"warnings": [{"code": "repeated_identifier"}, other]});
+        assert_eq!(for_package(report), json!({"warnings": [other]}));
     }
 
     #[test]
