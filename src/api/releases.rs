@@ -173,7 +173,7 @@ async fn create_release(
         rows: None,
     };
     let definition = table.definition.clone();
-    let csv_bytes = app.storage.spool.limit();
+    let storage = app.storage.clone();
     let release = table.replay(app, move |table, observer| {
         let ReplayedTable {
             run,
@@ -181,17 +181,20 @@ async fn create_release(
             step,
             key,
         } = table;
-        let release = PackedRelease::new(&run, &found, step, csv_bytes, observer)?;
+        let mut packed = PackedRelease::new(&run, &found, step, &storage, observer)?;
         drop(run);
-        release_packing::pack(release, origin, &definition, &key)
+        let rendered = packed.take_rendered();
+        let release = release_packing::pack(packed, origin, &definition, &key)?;
+        Ok((release, rendered))
     });
-    let release = release.await?;
+    let (release, rendered) = release.await?;
     let made = releases::create(&app.db, &release).await;
     let made = made.map_err(ApiError::from);
     let made = app.recorded(Action::ReleaseCreated, request.job_id.0, made);
     if !made.await? {
         return Err(dataset_deleted());
     }
+    rendered.keep(release.id, &app.storage).await;
     load_release(app, release.id).await
 }
 

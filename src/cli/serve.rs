@@ -110,7 +110,10 @@ async fn live(settings: &Settings, duty: Duty, traces: Option<Traces>) -> anyhow
         Duty::Jobs => Home::of_worker(&settings.server.data_dir)?,
     };
     let stores = settings.object_stores().map_err(anyhow::Error::msg)?;
-    let storage = home.storage(&settings.storage)?.with_object_stores(stores);
+    let mut storage = home.storage(&settings.storage)?.with_object_stores(stores);
+    if duty == Duty::Jobs {
+        storage.spool = storage.spool.of_jobs();
+    }
     let storage = Arc::new(storage);
     // The database needs space to start.
     storage.make_room();

@@ -13,6 +13,7 @@ use serde_json::Value;
 use super::WorkError;
 use super::records::{SweepItem, to_json};
 use super::release_packing::{self, PackedRelease, ReleaseOrigin};
+use super::rendered_tables::RenderedTables;
 use crate::db::StoreError;
 use crate::db::datasets::StoredDataset;
 use crate::db::editions::DecidedEdition;
@@ -20,6 +21,7 @@ use crate::db::releases::NewRelease;
 use crate::db::runs::SealedStep;
 use crate::db::seal::DataKey;
 use crate::ids::JobId;
+use crate::storage::Storage;
 
 /// The results of a run.
 #[derive(Default)]
@@ -30,6 +32,8 @@ pub(crate) struct RunResults {
     pub(crate) sweep: Vec<Value>,
     /// The release that the job requested.
     pub(crate) release: Option<NewRelease>,
+    /// Its rendered tables.
+    pub(crate) rendered: RenderedTables,
     /// The decision with it, if the job is that of an edition.
     pub(crate) edition: Option<DecidedEdition>,
     /// Warnings about the results, in addition to those known before the search.
@@ -115,13 +119,12 @@ impl PreparedAttempt {
         self.run.warnings()
     }
 
-    /// Searches, verifies and packs. For a sweep, searches each combination. A released table has at
-    /// most `csv_bytes` as CSV.
+    /// Searches, verifies and packs. For a sweep, searches each combination.
     pub(crate) fn run(
         self,
         key: &DataKey,
         origin: ReleaseOrigin,
-        csv_bytes: u64,
+        storage: &Storage,
         observer: &dyn Observer,
     ) -> Result<RunResults, WorkError> {
         let Self {
@@ -146,10 +149,11 @@ impl PreparedAttempt {
                 scope.spawn(|_| compared = comparison.warning(&run, &found, observer));
             }
             is_wanted
-                .then(|| PackedRelease::new(&run, &found, None, csv_bytes, observer))
+                .then(|| PackedRelease::new(&run, &found, None, storage, observer))
                 .transpose()
         });
-        let (release, compared) = (release?, compared?);
+        let (mut release, compared) = (release?, compared?);
+        let rendered = release.as_mut().map(PackedRelease::take_rendered);
         let mut warnings = match &release {
             Some(release) => of_job(release.warnings()),
             None => run.warnings_after(&found),
@@ -175,6 +179,7 @@ impl PreparedAttempt {
             steps,
             sweep: Vec::new(),
             release,
+            rendered: rendered.unwrap_or_default(),
             edition: None,
             warnings,
         })

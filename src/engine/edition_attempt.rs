@@ -21,6 +21,7 @@ use crate::db::submissions::{self, SubmissionRows, SubmissionsSize, Which};
 use crate::db::{Store, StoreError};
 use crate::ids::ReleaseId;
 use crate::problem::{Code, Problem};
+use crate::storage::Storage;
 
 use super::attempt::{self, RunResults};
 use super::composition_tables::{self, StoredParts, UnknownRows};
@@ -222,7 +223,7 @@ impl EditionInput {
         rows.filter(|row| !released.contains(row)).collect()
     }
 
-    /// Decides the edition and packs its release. A released table has at most `csv_bytes` as CSV.
+    /// Decides the edition and packs its release.
     ///
     /// # Errors
     /// `not_anonymizable` if nothing can be published now, `composition_risk`, and those of a run.
@@ -230,7 +231,7 @@ impl EditionInput {
         mut self,
         job: &EditionJob<'_>,
         mut origin: ReleaseOrigin,
-        csv_bytes: u64,
+        storage: &Storage,
         observer: &dyn Observer,
     ) -> Result<RunResults, WorkError> {
         let EditionJob {
@@ -274,8 +275,9 @@ impl EditionInput {
         let released: HashSet<u32> = edition.source_rows().into_iter().collect();
         let (run, found, is_base) = (edition.run, edition.found, edition.is_base);
         let mut warnings = run.warnings();
-        let release =
-            PackedRelease::of_verified(&run, &found, edition.verified, csv_bytes, observer)?;
+        let mut release =
+            PackedRelease::of_verified(&run, &found, edition.verified, storage, observer)?;
+        let rendered = release.take_rendered();
         warnings.extend(attempt::of_job(release.warnings()));
         drop(run);
         let steps = attempt::seal(key, origin.job, 0, found.into_steps(), observer)?;
@@ -290,6 +292,7 @@ impl EditionInput {
             steps,
             sweep: Vec::new(),
             release: Some(release),
+            rendered,
             edition: Some(DecidedEdition {
                 held_back: self.by_submission(&waiting, &starts),
                 decided_with: self.plan.known,

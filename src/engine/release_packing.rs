@@ -17,6 +17,7 @@ use crate::db::releases::{
 use crate::db::seal::{DataKey, SealedItem};
 use crate::ids::{JobId, OrganizationId, ReleaseId};
 use crate::problem::{Code, Problem};
+use crate::storage::Storage;
 use crate::telemetry::traces::TraceSpan;
 use pais_anonymize::{
     AnonymizationRun, Observer, RunError, SearchOutcome, VerifiedRelease, VerifiedTables,
@@ -35,6 +36,7 @@ use pais_verify::PrivacyFinding;
 use super::WorkError;
 use super::locations::NewReleaseFolder;
 use super::records::to_json;
+use super::rendered_tables::{RenderedTables, SpoolWriter};
 
 /// The owner and the source of a release.
 #[derive(Clone, Debug)]
@@ -90,12 +92,13 @@ impl PackBounds<'_> {
 pub(crate) struct PackedRelease {
     release: VerifiedRelease,
     tables: Vec<NewTable>,
+    rendered: RenderedTables,
 }
 
 impl PackedRelease {
     /// Verifies the tables after `step`, the last one when `None`; then measures and packs them side
-    /// by side. A table has at most `csv_bytes` as CSV (`storage.spool_bytes`, since it is rendered
-    /// there): a short label in many rows is long.
+    /// by side. A table has at most `storage.spool_bytes` as CSV, since it is rendered there: a short label
+    /// in many rows is long.
     ///
     /// # Errors
     /// Those of the run; `limit_exceeded` for a table that is too large as CSV; when a table cannot
@@ -104,11 +107,11 @@ impl PackedRelease {
         run: &AnonymizationRun,
         found: &SearchOutcome,
         step: Option<u32>,
-        csv_bytes: u64,
+        storage: &Storage,
         observer: &dyn Observer,
     ) -> Result<Self, WorkError> {
         let verified = run.verify(found, step, observer)?;
-        Self::of_verified(run, found, verified, csv_bytes, observer)
+        Self::of_verified(run, found, verified, storage, observer)
     }
 
     /// Measures and packs verified tables, as [`Self::new`].
@@ -119,26 +122,37 @@ impl PackedRelease {
         run: &AnonymizationRun,
         found: &SearchOutcome,
         verified: VerifiedTables,
-        csv_bytes: u64,
+        storage: &Storage,
         observer: &dyn Observer,
     ) -> Result<Self, WorkError> {
         let _trace = TraceSpan::part("packing release");
         let bounds = PackBounds {
-            csv_bytes,
+            csv_bytes: storage.spool.limit(),
             cancellation: observer.cancellation(),
         };
         let (report, tables) = rayon::join(
             || run.measure(found, &verified, observer),
             || {
                 let tables = verified.tables().iter();
-                let tables = tables.map(|table| pack_table(table, bounds));
-                tables.collect::<Result<_, _>>()
+                let tables = tables.map(|table| {
+                    let file = SpoolWriter::of_release(storage, bounds.cancellation);
+                    pack_table(table, bounds, file)
+                });
+                tables.collect::<Result<Vec<_>, _>>()
             },
         );
+        let tables = tables?.into_iter().map(|it| (it.table, it.rendered));
+        let (tables, files) = tables.unzip();
         Ok(Self {
             release: verified.with_report(report?),
-            tables: tables?,
+            tables,
+            rendered: RenderedTables { files },
         })
+    }
+
+    /// Takes the rendered tables.
+    pub(crate) fn take_rendered(&mut self) -> RenderedTables {
+        std::mem::take(&mut self.rendered)
     }
 
     /// What the holder should know about the release.
@@ -162,7 +176,9 @@ pub(crate) fn pack(
     job: &JobDefinition,
     key: &DataKey,
 ) -> Result<NewRelease, WorkError> {
-    let PackedRelease { release, tables } = packed;
+    let PackedRelease {
+        release, tables, ..
+    } = packed;
     let id = origin.id;
     let rows = release.source_rows();
     let source_rows = match &origin.rows {
@@ -266,8 +282,19 @@ pub(super) fn stored_columns(table: &ReleasedTable) -> Vec<StoredColumn> {
     columns.collect()
 }
 
-fn pack_table(table: &ReleasedTable, bounds: PackBounds) -> Result<NewTable, WorkError> {
-    let mut digest = DigestWriter::new(bounds);
+/// A table for the store, and its CSV where it could be written.
+struct PackedTable {
+    table: NewTable,
+    rendered: Option<SpoolWriter>,
+}
+
+/// Packs a table. Its CSV is written to `file`; without one, or when that fails, it is only hashed.
+fn pack_table(
+    table: &ReleasedTable,
+    bounds: PackBounds,
+    file: Option<SpoolWriter>,
+) -> Result<PackedTable, WorkError> {
+    let mut digest = DigestWriter::new(bounds, file);
     let damaged = || StoreError::Damaged("a finished table");
     // The digest is computed by one thread. Meanwhile the other threads render the CSV for it and
     // encode the chunks.
@@ -293,16 +320,19 @@ fn pack_table(table: &ReleasedTable, bounds: PackBounds) -> Result<NewTable, Wor
     }
     digested.map_err(|_| damaged())?;
     let chunks = chunks?;
-    let (sha256, csv_bytes) = digest.finish();
-    Ok(NewTable {
-        name: table.name.to_string(),
-        rows: table.rows as u64,
-        columns: stored_columns(table),
-        content: Some(TableContent {
-            sha256,
-            csv_bytes,
-            chunks,
-        }),
+    let content = TableContent {
+        sha256: digest.hasher.finalize().into(),
+        csv_bytes: digest.bytes,
+        chunks,
+    };
+    Ok(PackedTable {
+        table: NewTable {
+            name: table.name.to_string(),
+            rows: table.rows as u64,
+            columns: stored_columns(table),
+            content: Some(content),
+        },
+        rendered: digest.file,
     })
 }
 
@@ -358,27 +388,26 @@ pub(crate) fn unpack(
     })
 }
 
-/// A writer that computes the SHA-256 and the number of bytes within bounds, and keeps nothing else.
+/// A writer that computes the SHA-256 and the number of bytes within bounds, and writes to a file as long as that
+/// is possible.
 struct DigestWriter<'a> {
     hasher: Sha256,
     bytes: u64,
     bounds: PackBounds<'a>,
     /// Whether there were more bytes than permitted.
     is_full: bool,
+    file: Option<SpoolWriter>,
 }
 
 impl<'a> DigestWriter<'a> {
-    fn new(bounds: PackBounds<'a>) -> Self {
+    fn new(bounds: PackBounds<'a>, file: Option<SpoolWriter>) -> Self {
         Self {
             hasher: Sha256::new(),
             bytes: 0,
             bounds,
             is_full: false,
+            file,
         }
-    }
-
-    fn finish(self) -> ([u8; 32], u64) {
-        (self.hasher.finalize().into(), self.bytes)
     }
 }
 
@@ -392,6 +421,14 @@ impl Write for DigestWriter<'_> {
         }
         self.hasher.update(bytes);
         self.bytes += bytes.len() as u64;
+        // The table can be rendered again.
+        if self
+            .file
+            .as_mut()
+            .is_some_and(|file| file.write_all(bytes).is_err())
+        {
+            self.file = None;
+        }
         Ok(bytes.len())
     }
 
@@ -428,7 +465,7 @@ mod tests {
         }
     }
 
-    fn code(packed: Result<super::NewTable, WorkError>) -> Code {
+    fn code(packed: Result<super::PackedTable, WorkError>) -> Code {
         match packed {
             Err(WorkError::Problem(problem)) => problem.code,
             Err(other) => panic!("{other}"),
@@ -443,7 +480,7 @@ mod tests {
             csv_bytes: 50 << 20,
             cancellation: &cancellation,
         };
-        let packed = pack_table(&long_label(), bounds);
+        let packed = pack_table(&long_label(), bounds, None);
         assert_eq!(code(packed), Code::LimitExceeded);
     }
 
@@ -454,11 +491,12 @@ mod tests {
             csv_bytes: u64::MAX,
             cancellation: &cancellation,
         };
-        let mut digest = DigestWriter::new(bounds);
+        let mut digest = DigestWriter::new(bounds, None);
         digest.write_all(b"a block").unwrap();
         cancellation.cancel();
         assert!(digest.write_all(b"the next").is_err());
-        assert_eq!(digest.finish().1, 7);
-        assert_eq!(code(pack_table(&long_label(), bounds)), Code::Cancelled);
+        assert_eq!(digest.bytes, 7);
+        let packed = pack_table(&long_label(), bounds, None);
+        assert_eq!(code(packed), Code::Cancelled);
     }
 }

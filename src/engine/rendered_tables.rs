@@ -2,7 +2,7 @@
 //! removed first.
 
 use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use pais_anonymize::Observer;
@@ -15,7 +15,7 @@ use tempfile::NamedTempFile;
 use crate::db::releases::{self, StoredTable};
 use crate::db::{Store, StoreError};
 
-use crate::ids::OrganizationId;
+use crate::ids::{OrganizationId, ReleaseId};
 use crate::problem::{Code, Problem};
 use crate::storage::Storage;
 use crate::storage::spool::{Spool, UNFINISHED};
@@ -49,6 +49,14 @@ impl Rendering {
         *self == Self::exact(FileFormat::CSV)
     }
 
+    /// The name of the file of a table in the spool directory.
+    fn file_name(&self, release: ReleaseId, position: u32) -> String {
+        // The version is part of the entity tag of a table, because another version of the program
+        // may write other bytes. So it is part of the file name, too.
+        let (version, ending) = (env!("CARGO_PKG_VERSION"), self.file_ending());
+        format!("{release}-{position}-{version}.{ending}")
+    }
+
     /// The suffix of a file name: the format and the options that change the content.
     pub(crate) fn file_ending(&self) -> String {
         let bounds = if self.bounds.is_some() { "bounds." } else { "" };
@@ -75,11 +83,8 @@ impl Renderer<'_> {
         table: &Arc<StoredTable>,
         rendering: &Rendering,
     ) -> Result<PathBuf, WorkError> {
-        // The version is part of the entity tag of a table, because another version of the program
-        // may write other bytes. So it is part of the file name, too.
-        let (version, ending) = (env!("CARGO_PKG_VERSION"), rendering.file_ending());
         let file = SpooledFile {
-            name: format!("{}-{}-{version}.{ending}", table.release, table.position),
+            name: rendering.file_name(table.release, table.position),
             owner: table.organization,
             bytes: render_bytes(table, rendering),
         };
@@ -125,15 +130,12 @@ impl Renderer<'_> {
             return Ok(path);
         }
         let loaded = load().await?;
-        let path = self.storage.spool.directory().join(&file.name);
-        let (target, work, storage) = (path.clone(), guard.share(), self.storage.clone());
+        let (work, storage) = (guard.share(), self.storage.clone());
         let writing = on_thread(move || {
             let out = SpoolWriter::new(&storage.spool, work.cancellation().clone())?;
-            write(loaded, out)?.persist(&target)?;
-            let removed = storage.spool.remove_oldest(&target);
-            removed.map_err(|error| unwritable(&error))
+            write(loaded, out)?.keep(&storage.spool, &file.name)
         });
-        writing.await?;
+        let path = writing.await?;
         drop(guard);
         Ok(path)
     }
@@ -147,6 +149,33 @@ pub(crate) struct SpooledFile {
     pub(crate) owner: OrganizationId,
     /// Bytes of memory that the work needs.
     pub(crate) bytes: u64,
+}
+
+/// The CSV of the tables of a release that is not stored yet, as far as they could be written. The files are removed
+/// when this is dropped.
+#[derive(Default)]
+pub(crate) struct RenderedTables {
+    /// By position of the table.
+    pub(super) files: Vec<Option<SpoolWriter>>,
+}
+
+impl RenderedTables {
+    /// Keeps the files for the downloads of the release, which is stored now. What fails is logged: the tables can be
+    /// rendered again.
+    pub(crate) async fn keep(self, release: ReleaseId, storage: &Arc<Storage>) {
+        let storage = storage.clone();
+        let kept = on_thread(move || {
+            for (position, file) in (0..).zip(self.files) {
+                let Some(file) = file else { continue };
+                let name = Rendering::exact(FileFormat::CSV).file_name(release, position);
+                file.keep(&storage.spool, &name)?;
+            }
+            Ok(())
+        });
+        if let Err(error) = kept.await {
+            tracing::warn!(%error, "a rendered table could not be kept");
+        }
+    }
 }
 
 /// Bytes that the rendering of a table needs: its codes as joined and as written, and its text as
@@ -214,18 +243,30 @@ impl SpoolWriter {
         })
     }
 
+    /// A new file for a table that will be downloaded from this process; `None` where that cannot be, or the disk is
+    /// nearly full.
+    pub(super) fn of_release(storage: &Storage, cancellation: &Cancellation) -> Option<Self> {
+        let is_possible = storage.spool.is_served() && storage.check().is_ok();
+        is_possible
+            .then(|| Self::new(&storage.spool, cancellation.clone()).ok())
+            .flatten()
+    }
+
     /// Whether the work was stopped.
     pub(crate) fn cancellation(&self) -> &Cancellation {
         &self.cancellation
     }
 
-    /// Gives the file its name, so that an incomplete one is never served.
-    fn persist(self, target: &Path) -> Result<(), WorkError> {
+    /// Gives the file its name, so that an incomplete one is never served, and makes room for it. Returns its path.
+    fn keep(self, spool: &Spool, name: &str) -> Result<PathBuf, WorkError> {
+        let target = spool.directory().join(name);
         let file = self.file.into_inner();
         let file = file.map_err(|error| unwritable(error.error()))?;
-        let named = file.persist(target);
+        let named = file.persist(&target);
         named.map_err(|error| unwritable(&error.error))?;
-        Ok(())
+        let removed = spool.remove_oldest(&target);
+        removed.map_err(|error| unwritable(&error))?;
+        Ok(target)
     }
 }
 

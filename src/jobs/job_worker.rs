@@ -324,7 +324,7 @@ impl Worker {
         if let Some(edition) = &mut edition {
             edition.load_rows(store).await?;
         }
-        let csv_bytes = storage.spool.limit();
+        let storage = storage.clone();
         // One thread prepares and runs: it reuses the memory that it frees.
         let run = on_thread(move || {
             let results = if let Some(edition) = edition {
@@ -334,14 +334,14 @@ impl Worker {
                     table: &table,
                     key: &key,
                 };
-                edition.run(&job, origin, csv_bytes, &*progress)
+                edition.run(&job, origin, &storage, &*progress)
             } else {
                 let order_key = key.order_key();
                 let prepared =
                     attempt::prepare(&definition, &dataset, table, order_key, &*progress)?;
                 // The receiver is dropped only when the worker stops.
                 let _ = warnings.send(prepared.warnings());
-                prepared.run(&key, origin, csv_bytes, &*progress)
+                prepared.run(&key, origin, &storage, &*progress)
             };
             return_freed_pages();
             results
@@ -377,7 +377,14 @@ impl Worker {
         progress: &Progress,
     ) -> Result<&'static str, StoreError> {
         let stored = match outcome {
-            Ok(held) => self.store_results(claim, &held.results, progress).await,
+            Ok(HeldResults { results, _memory }) => {
+                let stored = self.store_results(claim, &results, progress).await;
+                if let (Ok(EndResult::Written), Some(release)) = (&stored, &results.release) {
+                    let storage = &self.resources.storage;
+                    results.rendered.keep(release.id, storage).await;
+                }
+                stored
+            }
             Err(error) => Err(error),
         };
         let problem = match stored {

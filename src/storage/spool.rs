@@ -22,6 +22,7 @@ pub struct Spool {
     limit: u64,
     /// Size of the files without a name.
     temporary: Arc<AtomicU64>,
+    is_served: bool,
 }
 
 /// Space that a temporary file takes, released when this is dropped.
@@ -39,7 +40,21 @@ impl Spool {
             directory: directory.to_owned(),
             limit,
             temporary: Arc::default(),
+            is_served: true,
         }
+    }
+
+    /// The spool directory of a process that answers no downloads.
+    pub fn of_jobs(self) -> Self {
+        Self {
+            is_served: false,
+            ..self
+        }
+    }
+
+    /// Whether this process answers downloads from the directory.
+    pub(crate) fn is_served(&self) -> bool {
+        self.is_served
     }
 
     /// The directory.

@@ -1,11 +1,14 @@
 //! `/v1/releases` and the tables of a release.
 
+use std::time::Duration;
+
 use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_schema::DataType;
 use bytes::Bytes;
 use pais::roles::Role;
 use pais_test_support::hex::hex;
+use pais_test_support::poll::poll_async;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use reqwest::Method;
 use serde_json::Value;
@@ -60,6 +63,39 @@ async fn a_table_has_the_digest_of_its_release() {
     assert_eq!(same.text, table.text);
     let report = hospital.get(&format!("{release}/report")).await.json(200);
     assert!(report["utility"]["groups"].is_number(), "{report}");
+}
+
+/// The CSV is rendered for its digest when the release is made, and kept for its first download.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_first_download_is_the_file_that_the_job_rendered() {
+    let hospital = Hospital::new().await;
+    let release = hospital.release().await;
+    let spooled = || {
+        let files = std::fs::read_dir(hospital.app.spool.path()).unwrap();
+        let files = files.map(|file| file.unwrap().path());
+        files.collect::<Vec<_>>()
+    };
+    // It is named once the release is stored.
+    let named = poll_async(Duration::from_secs(10), async || {
+        let kept = spooled();
+        kept[0].extension().is_some().then_some(kept)
+    });
+    let kept = named.await.unwrap();
+    let rendered = std::fs::read(&kept[0]).unwrap();
+    let data = format!("{release}/data");
+    assert_eq!(hospital.get(&data).await.bytes, rendered);
+    assert_eq!(spooled(), kept);
+    // Without the file, the stored table is rendered again.
+    std::fs::remove_file(&kept[0]).unwrap();
+    assert_eq!(hospital.get(&data).await.bytes, rendered);
+    assert_eq!(spooled(), kept);
+    // A release that is made of a step has one, too.
+    let job = text(&hospital.get(&release).await.json(200)["job_id"]).to_owned();
+    let made = hospital
+        .post("/v1/releases", &json!({ "job_id": job }))
+        .await;
+    made.json(201);
+    assert_eq!(spooled().len(), 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -244,7 +244,7 @@ async fn a_table_that_is_rendered_is_not_sent_once_it_may_not_be_read() {
         let pool = app.state.unscoped().db.owner();
         sqlx::query(sql).execute(pool).await.unwrap();
     };
-    held_up(&hospital, fetch("data"), withdrawn)
+    held_up(&hospital, fetch("data?format=ndjson"), withdrawn)
         .await
         .problem(410, "withdrawn");
     assert_eq!(count(&hospital, "release_readers").await, 0);

@@ -22,8 +22,10 @@ use crate::db::datasets::StoredDataset;
 use crate::db::key_ring::KeyRing;
 use crate::engine::WorkError;
 use crate::engine::release_packing::ReleaseOrigin;
+use crate::engine::rendered_tables::RenderedTables;
 use crate::ids::{JobId, OrganizationId, ReleaseId};
 use crate::problem::Code;
+use crate::storage::{Storage, StorageLimits};
 
 /// Number of rows. A report of progress is at most a small part of the work on them.
 const ROWS: usize = 3_000;
@@ -144,7 +146,24 @@ impl Hospital {
             [3; 32].into(),
             observer,
         )?;
-        prepared.run(&key.unwrap(), origin, u64::MAX, observer)
+        let spool = tempfile::tempdir().unwrap();
+        let limits = StorageLimits {
+            min_free: 0,
+            reserve: 0,
+            spool: u64::MAX,
+        };
+        let storage = Storage::new(spool.path(), spool.path(), limits);
+        let ended = prepared.run(&key.unwrap(), origin, &storage, observer);
+        // Rendered tables are kept only when the release is stored.
+        let left = || std::fs::read_dir(spool.path()).unwrap().count();
+        let rendered = ended.as_ref().map_or(0, |it| it.rendered.files.len());
+        assert_eq!(left(), rendered);
+        let ended = ended.map(|it| RunResults {
+            rendered: RenderedTables::default(),
+            ..it
+        });
+        assert_eq!(left(), 0);
+        ended
     }
 }
 
