@@ -1,6 +1,7 @@
 //! Sends the request examples of the OpenAPI document, in the order in which a client would.
 
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
 use pais::roles::Role;
 use reqwest::Method;
@@ -16,7 +17,13 @@ pub(crate) struct Example {
     pub body: Value,
 }
 
-pub(crate) fn examples() -> Vec<Example> {
+/// All request examples. The document is made once: a test build takes a tenth of a second for it.
+pub(crate) fn examples() -> &'static [Example] {
+    static EXAMPLES: LazyLock<Vec<Example>> = LazyLock::new(examples_of_document);
+    &EXAMPLES
+}
+
+fn examples_of_document() -> Vec<Example> {
     let document: Value = serde_json::from_str(&pais::api::document_text().unwrap()).unwrap();
     let mut examples = Vec::new();
     for (path, item) in document["paths"].as_object().unwrap() {

@@ -110,7 +110,7 @@ async fn requests_on_tables_are_refused_while_the_memory_is_in_use() {
     let all = memory.limit(MemoryUse::Tables);
     let used = memory.reserve(MemoryUse::Tables, all).await.unwrap();
     let profile = format!("{dataset}/profile");
-    let table = format!("{release}/tables/data");
+    let table = format!("{release}/tables/data?format=parquet");
     let body = json!({ "job_id": document["job_id"], "step": 0 });
     for refused in [
         hospital.get(&profile).await,

@@ -219,7 +219,7 @@ async fn outcomes(
     let mut answers = Vec::new();
     let request = || app.request(method.clone(), &path).bearer_auth(token);
     answers.push(send(request()).await);
-    let mut examples = examples().into_iter();
+    let mut examples = examples().iter();
     let example = examples.find(|example| example.method == *method && example.path == template);
     if let Some(Example {
         media_type, body, ..
