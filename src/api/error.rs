@@ -3,6 +3,7 @@
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use serde_json::Value;
 
 use crate::db::StoreError;
 use crate::engine::WorkError;
@@ -53,6 +54,22 @@ impl ApiError {
     /// Like [`Self::not_found`], for an id in a JSON body.
     pub(crate) fn not_found_at(pointer: &str) -> Self {
         Self::Problem(Problem::at(Code::NotFound, pointer, NOTHING_HERE))
+    }
+
+    /// The error with pointers to parts of the body that was sent; see [`Problem::within`].
+    pub(crate) fn within(self, sent: &Value) -> Self {
+        match self {
+            Self::Problem(problem) => Self::Problem(problem.within(sent)),
+            other => other,
+        }
+    }
+
+    /// The error of a request with parameters in its query, which pointers do not name.
+    pub(crate) fn of_query(self) -> Self {
+        match self {
+            Self::Problem(problem) => Self::new(problem.code, problem.detail),
+            other => other,
+        }
     }
 
     /// The error of a request for the tables or the report of a withdrawn release.

@@ -181,6 +181,7 @@ async fn create_job(
         KeyedRequest::Repeated(stored) => return replay(stored, &request.sha256),
     };
     let made = insert_job(app, request, &mut reservation).await;
+    let made = made.map_err(|error| error.within(&request.sent));
     let subject = request.definition.dataset_id.map_or(Uuid::nil(), |id| id.0);
     let recorded = app.recorded(Action::JobCreated, subject, made).await;
     abandon(reservation).await?;

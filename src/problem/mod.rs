@@ -8,8 +8,10 @@ mod from_libraries;
 
 use std::collections::BTreeMap;
 
+use pais_core::definition::json;
 use pais_core::rejection::{Fault, Place};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use utoipa::ToSchema;
 
 pub use codes::Code;
@@ -58,6 +60,15 @@ impl Problem {
             }
         }
         self
+    }
+
+    /// The problem with pointers to parts that a document has. Of what is missing, they name the innermost part
+    /// that lacks it. Those of `unchanged_key` name the reasons to add: clients read the columns from them.
+    pub(crate) fn within(self, document: &Value) -> Self {
+        if self.code == Code::UnchangedKey {
+            return self;
+        }
+        self.map_pointers(|pointer| json::part_of(pointer, document).to_owned())
     }
 
     /// The document of RFC 9457.

@@ -693,7 +693,7 @@ async fn a_publication_is_checked_paused_and_deleted() {
     };
     let model = |model: Value| json!({ "privacy": model });
     let diversity = json!({ "model": "l_diversity", "k": 2, "l": 2 });
-    refused(model(diversity), "invalid_job", "/job/output").await;
+    refused(model(diversity), "invalid_job", "/job").await;
     let sweep = json!({ "model": "k_anonymity", "k": [2, 3] });
     refused(model(sweep), "invalid_job", "/job/privacy/k").await;
     let nothing = json!({ "model": "k_anonymity", "k": 0 });

@@ -122,7 +122,7 @@ impl Sweep {
     ///
     /// # Errors
     /// [`JobErrorKind::Unfit`] if no combination matches,
-    /// or several do, with a pointer to a value to give.
+    /// or several do; the message names a parameter to give.
     pub fn find(&self, wanted: CombinationQuery) -> Result<usize, JobError> {
         let wanted = [
             wanted.l.map(Value::Number),
@@ -145,9 +145,8 @@ impl Sweep {
             (Some(_), Some(_)) => {
                 let open = (0..PARAMETERS.len()).find(|&n| wanted[n].is_none() && self.varies(n));
                 let parameter = PARAMETERS[open.unwrap_or(0)];
-                Err(JobError::at(
+                Err(JobError::new(
                     JobErrorKind::Unfit,
-                    format!("/{parameter}"),
                     format!("the job has several combinations; choose one by `{parameter}`"),
                 ))
             }
@@ -276,7 +275,7 @@ mod tests {
         assert_eq!(third, job(json!(4), json!(20)));
         assert_eq!(four.find(query(Some(4.0), Some(20.0), None)), Ok(2));
         let open = four.find(query(Some(4.0), None, None)).unwrap_err();
-        assert_eq!(open.faults[0].pointer(), Some("/k"));
+        assert!(open.detail.ends_with("choose one by `k`"), "{open}");
     }
 
     #[test]
@@ -311,7 +310,7 @@ mod tests {
         let mut wanted = query(None, Some(10.0), None);
         wanted.recoding = local;
         let open = eight.find(wanted).unwrap_err();
-        assert_eq!(open.faults[0].pointer(), Some("/objective"));
+        assert!(open.detail.ends_with("choose one by `objective`"), "{open}");
         wanted.objective = ncp;
         assert_eq!(eight.find(wanted), Ok(6));
     }
