@@ -396,10 +396,10 @@ fn job_cases(fixture: &Fixture) -> Vec<InvalidRequest> {
             "/privacy/alpha",
         ),
         job(
-            "job: groups without a recoding",
-            json!({"privacy": {"model": "l_diversity", "k": 2, "l": 2}, "utility": {"split": "fixed"}}),
+            "job: exact quasi-identifiers, by default, under a diversity of 1",
+            json!({"privacy": {"model": "l_diversity", "k": 2, "l": 1}}),
             JOB,
-            "/utility/split",
+            "",
         ),
         job(
             "job: a dataset id of another type",
