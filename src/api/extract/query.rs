@@ -139,7 +139,8 @@ fn form(document: &OpenApi, parameter: &Parameter) -> String {
     let (least, most) = (&schema["minimum"], &schema["maximum"]);
     match schema["type"].as_str() {
         Some("integer") if most.is_number() => format!("a whole number from {least} to {most}"),
-        Some("integer") => format!("a whole number from {least} on"),
+        Some("integer") if least.is_number() => format!("a whole number from {least} on"),
+        Some("integer") => "a whole number".to_owned(),
         Some("number") => "a number".to_owned(),
         Some("boolean") => "true or false".to_owned(),
         _ if schema["format"] == "uuid" => "an id (a UUID)".to_owned(),
