@@ -119,8 +119,7 @@ async fn apply_patch(
     let taxonomies = NamedTaxonomies::load(app, &definition).await?;
     let tree = |id| taxonomies.trees.get(&id).cloned();
     let schema = Schema::resolve(&definition, app.limits.taxonomy, tree);
-    let schema =
-        schema.map_err(|error| Problem::from(error).map_pointers(|it| in_patch(it, &places)))?;
+    let schema = schema.map_err(|error| in_patch(error.into(), &places, &patch))?;
     let stored = submissions::rows_by_submission(&app.db, id, Which::Stored).await?;
     let size = submissions::size(&app.db, id, Which::Stored).await?;
     for (&at, &place) in &places {
@@ -303,13 +302,34 @@ fn check_storage(
     Ok(())
 }
 
-/// A pointer into the definition as one into the patch.
-fn in_patch(pointer: &str, places: &HashMap<usize, usize>) -> String {
-    let moved = || {
-        let rest = pointer.strip_prefix("/columns/")?;
-        let (at, field) = rest.split_once('/')?;
-        let place = places.get(&at.parse().ok()?)?;
-        Some(format!("/columns/{place}/{field}"))
-    };
-    moved().unwrap_or_else(|| "/columns".to_owned())
+/// The problem of a definition as one of the patch. Of a field that the patch leaves as it is, it says so.
+fn in_patch(problem: Problem, places: &HashMap<usize, usize>, patch: &DatasetPatch) -> Problem {
+    let mut problem = problem.map_pointers(|pointer| {
+        let moved = || {
+            let rest = pointer.strip_prefix("/columns/")?;
+            let (at, field) = rest.split_once('/')?;
+            let place = places.get(&at.parse().ok()?)?;
+            Some(format!("/columns/{place}/{field}"))
+        };
+        moved().unwrap_or_else(|| "/columns".to_owned())
+    });
+    for fault in &mut problem.errors {
+        let kept = fault
+            .pointer()
+            .and_then(|pointer| kept_field(pointer, patch));
+        if let Some(field) = kept {
+            fault.suggested_fix = Some(format!(
+                "the column has `{field}` from before; send null for it, or another value"
+            ));
+        }
+    }
+    problem
+}
+
+/// The field of a column that a pointer names and the patch does not have.
+fn kept_field<'p>(pointer: &'p str, patch: &DatasetPatch) -> Option<&'p str> {
+    let mut parts = pointer.strip_prefix("/columns/")?.split('/');
+    let (place, field) = (parts.next()?.parse::<usize>().ok()?, parts.next()?);
+    let sent = patch.columns.as_ref()?.get(place)?;
+    (!sent.contains_key(field)).then_some(field)
 }

@@ -55,6 +55,14 @@ impl ApiError {
         Self::Problem(Problem::at(Code::NotFound, pointer, NOTHING_HERE))
     }
 
+    /// The error of a request with parameters in its query, which pointers do not name.
+    pub(crate) fn of_query(self) -> Self {
+        match self {
+            Self::Problem(problem) => Self::new(problem.code, problem.detail),
+            other => other,
+        }
+    }
+
     /// The error of a request for the tables or the report of a withdrawn release.
     pub(crate) fn withdrawn() -> Self {
         Self::new(

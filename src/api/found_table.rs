@@ -67,7 +67,7 @@ impl FoundTable {
         }
         let step = step.map(u32::try_from).transpose();
         let step =
-            step.map_err(|_| no_such_step("expected the number of a step; the first is 0"))?;
+            step.map_err(|_| no_such_step("`step` must be a whole number; the first is 0"))?;
         let stored = attempt::stored_job(&job.definition)?;
         let sweep = Sweep::new(&stored)?;
         let run = sweep.find(combination)?;
@@ -149,7 +149,10 @@ fn check_step(steps: &[StepRecord], step: Option<u32>) -> Result<(), Problem> {
         return Ok(());
     }
     Err(match steps.last() {
-        Some(last) => no_such_step(&format!("the job has steps 0 to {}", last.item.step)),
+        Some(last) => no_such_step(&format!(
+            "`step` must be one of the job's, 0 to {}",
+            last.item.step
+        )),
         None => no_such_step("the job has no steps; leave `step` out"),
     })
 }

@@ -46,7 +46,9 @@ pub(super) async fn measure(
     Parameters(query): Parameters<TableQuery>,
     Parameters(combination): Parameters<CombinationQuery>,
 ) -> Result<Json<ReportDocument>, ApiError> {
-    let table = FoundTable::of(&app, load_job(&app, id).await?, combination, query.step).await?;
+    let job = load_job(&app, id).await?;
+    let table = FoundTable::of(&app, job, combination, query.step).await;
+    let table = table.map_err(ApiError::of_query)?;
     let of_rows =
         submissions::person_warnings(&app.db, table.dataset.id, &table.job.submissions).await?;
     let measured = table.replay(&app, move |table, observer| {

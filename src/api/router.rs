@@ -22,7 +22,7 @@ use crate::problem::Code;
 use crate::roles::Caller;
 
 use super::error::ApiError;
-use super::extract::query::remember_names;
+use super::extract::query::remember_parameters;
 use super::middleware::{
     compression, cors, limit_time, observe, panicked, permitted_encodings, protect,
 };
@@ -172,7 +172,7 @@ pub fn router(state: AppState, settings: &RouterSettings) -> Result<Router, serd
         OperationRoutes::Separate => Router::new(),
     };
     let mut document = api_document();
-    remember_names(&document);
+    remember_parameters(&document);
     if let Some(url) = &state.public_url {
         document.servers = Some(vec![Server::new(url)]);
     }

@@ -43,7 +43,8 @@ pub(super) async fn steps(
     let page = query.parse()?;
     let job = load_job(&app, id).await?;
     let sweep = Sweep::new(&attempt::stored_job(&job.definition)?)?;
-    let run = sweep.find(combination)? as u32;
+    let run = sweep.find(combination);
+    let run = run.map_err(|error| ApiError::from(error).of_query())? as u32;
     let (first, limit) = (page.first(), page.rows_to_query());
     let bytes = runs::step_bytes(&app.db, id, run, first, limit).await?;
     let answer = async || {

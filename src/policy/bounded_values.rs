@@ -9,6 +9,8 @@ use pais_core::look_alike::visible_text;
 use pais_core::rejection::Fault;
 use pais_core::schema::{MOST_NAME_BYTES, Schema, SchemaColumn};
 use pais_core::taxonomy::interval::canonical_number;
+use serde::de::value::SeqAccessDeserializer;
+use serde::de::{Deserializer, IntoDeserializer, SeqAccess, Unexpected, Visitor};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -21,7 +23,7 @@ const MOST_VALUES: usize = 10_000;
 const VALUE_BYTES: usize = 1_024;
 
 /// Values of a column that have to be bounded.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 #[serde(untagged)]
 pub enum BoundedValues {
     /// The word `all`.
@@ -36,6 +38,28 @@ pub enum BoundedValues {
 pub enum AllValues {
     /// Every value.
     All,
+}
+
+impl<'de> Deserialize<'de> for BoundedValues {
+    /// Not derived: a derived untagged enum would lose the pointer to an invalid value, and not say what is expected.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct ValuesVisitor;
+        impl<'de> Visitor<'de> for ValuesVisitor {
+            type Value = BoundedValues;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("the word \"all\" or a list of values")
+            }
+            fn visit_str<E: serde::de::Error>(self, word: &str) -> Result<Self::Value, E> {
+                let all = AllValues::deserialize(word.into_deserializer());
+                all.map(BoundedValues::All)
+                    .map_err(|_: E| E::invalid_value(Unexpected::Str(word), &self))
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Self::Value, A::Error> {
+                Vec::deserialize(SeqAccessDeserializer::new(list)).map(BoundedValues::Listed)
+            }
+        }
+        deserializer.deserialize_any(ValuesVisitor)
+    }
 }
 
 /// What a model bounds in a column.

@@ -398,6 +398,13 @@ pub(crate) async fn send(request: RequestBuilder) -> Answer {
     let (client, request) = request.build_split();
     let request = request.unwrap();
     let (method, path) = (request.method().clone(), request.url().path().to_owned());
+    let sent: Option<Value> = match request.body() {
+        Some(body) => body
+            .as_bytes()
+            .and_then(|body| serde_json::from_slice(body).ok()),
+        // No pointer is into a query.
+        None => Some(Value::Null),
+    };
     let response = client.execute(request).await.unwrap();
     let (status, headers) = (response.status(), response.headers().clone());
     let bytes = response.bytes().await.unwrap();
@@ -408,6 +415,7 @@ pub(crate) async fn send(request: RequestBuilder) -> Answer {
         bytes,
     };
     documented::check(&method, &path, &answer);
+    documented::check_problem(sent.as_ref(), &answer);
     answer
 }
 

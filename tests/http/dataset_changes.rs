@@ -246,6 +246,56 @@ async fn a_job_gives_columns_other_roles_for_itself() {
         .problem(400, "invalid_shape");
 }
 
+/// The faults of fields that the column has from before say so.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fault_of_a_field_that_was_not_sent_says_that_it_is_from_before() {
+    let app = TestApp::new().await;
+    let holder = app.token("hospital", Role::Holder).await;
+    let body = json!({"name": "d", "columns": [
+        {"name": "o", "role": "quasi_identifier", "order": ["low", "high"]},
+        {"name": "n", "role": "quasi_identifier", "kind": "numeric", "round_range": true},
+        {"name": "p", "role": "quasi_identifier", "taxonomy": {"generate": "prefix"}}]});
+    let made = app.post(&holder, "/v1/datasets", &body).await.json(201);
+    let path = format!("/v1/datasets/{}", text(&made["id"]));
+    let ordered = json!({"generate": "ordered"});
+    for (change, pointer, kept) in [
+        (
+            json!({"name": "o", "taxonomy": {"generate": "prefix"}}),
+            "/columns/0/order",
+            Some("order"),
+        ),
+        (
+            json!({"name": "n", "domain": [0, 9]}),
+            "/columns/0/round_range",
+            Some("round_range"),
+        ),
+        (
+            json!({"name": "p", "order": ["a", "b"]}),
+            "/columns/0/order",
+            None,
+        ),
+        (
+            json!({"name": "p", "taxonomy": ordered}),
+            "/columns/0/taxonomy",
+            None,
+        ),
+        (
+            json!({"name": "n", "order": ["a", "b"]}),
+            "/columns/0/order",
+            None,
+        ),
+    ] {
+        let answer = patch(&app, &holder, &path, &columns(json!([change]))).await;
+        let problem = answer.problem(422, "invalid_schema");
+        let fault = &problem["errors"][0];
+        assert_eq!(fault["pointer"], pointer, "{problem}");
+        let fix = fault["suggested_fix"].as_str().unwrap_or_default();
+        let of_kept = kept.map(|field| format!("the column has `{field}` from before"));
+        let is_named = of_kept.is_some_and(|text| fix.starts_with(&text));
+        assert_eq!(is_named, kept.is_some(), "{problem}");
+    }
+}
+
 /// The steps of a job are those of the columns that it ran on: under others its table would be another one, or none.
 #[tokio::test(flavor = "multi_thread")]
 async fn jobs_on_columns_that_changed_since_have_no_table() {

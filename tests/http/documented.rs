@@ -60,6 +60,41 @@ pub(crate) fn check(method: &Method, path: &str, answer: &Answer) {
     }
 }
 
+/// Words of parsers, which say nothing to a user.
+const OF_PARSERS: [&str; 7] = [
+    "trailing characters",
+    "did not match",
+    "OffsetDateTime",
+    "formatted UUID",
+    "expected enum",
+    "expected struct",
+    "untagged",
+];
+
+/// Panics if a pointer of a problem names a place that the body does not have, or a message is one of a parser. What is
+/// missing has its place in an object that is there, or is an object that a document may leave out.
+#[track_caller]
+pub(crate) fn check_problem(sent: Option<&Value>, answer: &Answer) {
+    if !answer.status.is_client_error() {
+        return;
+    }
+    let problem: Value = serde_json::from_slice(&answer.bytes).unwrap_or_default();
+    for fault in problem["errors"].as_array().into_iter().flatten() {
+        let (Some(pointer), Some(sent)) = (fault["pointer"].as_str(), sent) else {
+            continue;
+        };
+        let above = |pointer: &'_ str| pointer.rfind('/').unwrap_or(0);
+        let parent = &pointer[..above(pointer)];
+        let object = &parent[..above(parent)];
+        assert!(
+            sent.pointer(object).is_some(),
+            "the body has nothing at {pointer}: {problem}\n{sent}"
+        );
+    }
+    let is_there = |word: &&&str| answer.text.contains(**word);
+    assert_eq!(OF_PARSERS.iter().find(is_there), None, "{problem}");
+}
+
 /// Whether a value matches a schema, limited to what the document uses: references, types, fields,
 /// enumerations and alternatives. `open` permits unknown fields: a part of an `allOf` does not have
 /// the fields of the other parts. The error says where the value differs.

@@ -14,6 +14,8 @@ fn markdown() -> String {
          changes its meaning; `type` links to its row on the page `/docs/errors` of the service; \
          `errors` names places by `pointer` (RFC 6901, into a JSON body) or by `line` and \
          `column` (of a file), each with a `detail` and, if there is one, a `suggested_fix`. \
+         A pointer names the smallest part of the body that has to be changed. Of what is missing, it \
+         names the place where it belongs, or the object that lacks it. \
          An error never contains the value of a cell.\n\n\
          This file is generated from the source: `make bless` writes it.\n\n\
          | code | status | meaning | what to do |\n|---|---|---|---|\n",

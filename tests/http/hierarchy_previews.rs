@@ -76,6 +76,18 @@ async fn what_has_no_preview_is_refused_where_it_is_wrong() {
             "/column/taxonomy",
         ),
         (
+            json!({ "column": column(json!({ "generate": "ordered" })), "values": [] }),
+            422,
+            "invalid_schema",
+            "/column/taxonomy",
+        ),
+        (
+            json!({ "column": column(json!({ "generate": "prefix", "lengths": [1, 3] })), "values": [] }),
+            422,
+            "invalid_schema",
+            "/column/taxonomy/lengths",
+        ),
+        (
             json!({ "column": mask(), "values": values(&[&long]) }),
             422,
             "limit_exceeded",

@@ -67,16 +67,26 @@ async fn every_list_takes_limit_and_cursor_and_refuses_invalid_ones() {
             let fields: Vec<_> = page.as_object().unwrap().keys().collect();
             assert_eq!(fields, ["items", "next_cursor"], "{path}{query}");
         }
-        for query in [
-            "limit=0",
-            "limit=1001",
-            "limit=-1",
-            "limit=ten",
-            "cursor=zzz",
-            "limit=5&unknown=x",
+        let range = "from 1 to 1000";
+        for (query, name, expected) in [
+            ("limit=0", "limit", range),
+            ("limit=1001", "limit", range),
+            ("limit=-1", "limit", range),
+            ("limit=ten", "limit", range),
+            ("limit=1.5", "limit", range),
+            ("limit=1&limit=1", "limit", "give it once"),
+            ("cursor=zzz", "cursor", "`next_cursor`"),
+            ("limit=5&unknown=x", "unknown", "cursor"),
+            ("Limit=5", "Limit", "limit"),
         ] {
             let refused = hospital.app.get(token, &format!("{path}?{query}")).await;
-            refused.problem(400, "invalid_parameter");
+            let problem = refused.problem(400, "invalid_parameter");
+            let detail = text(&problem["detail"]);
+            let is_named = detail.contains(&format!("`{name}`"));
+            assert!(
+                is_named && detail.contains(expected),
+                "{path}?{query}: {detail}"
+            );
         }
     }
 }

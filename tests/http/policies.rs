@@ -68,6 +68,10 @@ async fn an_invalid_policy_is_refused_with_all_its_faults() {
     ] {
         set(&hospital, &shape).await.problem(400, "invalid_shape");
     }
+    let number = json!({ "sensitive_values": { "Surgery": [1] } });
+    let problem = set(&hospital, &number).await.problem(400, "invalid_shape");
+    let pointer = &problem["errors"][0]["pointer"];
+    assert_eq!(pointer, "/sensitive_values/Surgery/0", "{problem}");
     assert_eq!(hospital.get("/v1/policy").await.json(200), json!({}));
 }
 

@@ -1,6 +1,6 @@
 //! Parameters in the path and in the query. Parameters that are not in the OpenAPI document are refused.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::OnceLock;
 
 use axum::extract::{FromRequestParts, MatchedPath, Query};
@@ -10,8 +10,9 @@ use pais_core::definition::TextFormatDefinition;
 use pais_io::read::{TextFormatError, TextParameters};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use utoipa::IntoParams;
-use utoipa::openapi::path::{Operation, ParameterIn};
+use utoipa::openapi::path::{Operation, Parameter, ParameterIn};
 use utoipa::openapi::{OpenApi, RefOr};
 
 use crate::api::error::ApiError;
@@ -48,17 +49,20 @@ impl<T: DeserializeOwned> FromRequestParts<AppState> for Parameters<T> {
             let reason = rejection.body_text();
             let detail = match (missing_in(&reason), name_in(&reason)) {
                 (Some(name), _) => format!("the query parameter `{name}` is missing"),
-                (None, Some(name)) => wrong(&format!("the query parameter `{name}`")),
-                (None, None) => wrong("a query parameter"),
+                (None, Some(name)) => {
+                    let form = documented(parts).and_then(|forms| forms.get(name));
+                    let form = form.map_or("of the type that /openapi.json has", String::as_str);
+                    format!("the query parameter `{name}` must be {form}")
+                }
+                (None, None) => NO_QUERY.to_owned(),
             };
             ApiError::new(Code::InvalidParameter, detail)
         })
     }
 }
 
-fn wrong(which: &str) -> String {
-    format!("{which} has the wrong type or is there twice; /openapi.json has the types")
-}
+/// What is wrong with a query whose parameters cannot be told apart.
+const NO_QUERY: &str = "the query is not of the form `?name=value&…`";
 
 /// The parameter that is missing according to the reason of a rejection.
 fn missing_in(reason: &str) -> Option<&str> {
@@ -78,15 +82,16 @@ fn name_in(reason: &str) -> Option<&str> {
     is_name(name).then_some(name)
 }
 
-type Names = HashMap<(Method, String), HashSet<String>>;
+/// The query parameters of a route, with what each must be.
+type Forms = BTreeMap<String, String>;
 
 /// The query parameters of each method and route.
-static NAMES: OnceLock<Names> = OnceLock::new();
+static DOCUMENTED: OnceLock<HashMap<(Method, String), Forms>> = OnceLock::new();
 
 /// Remembers the query parameters of a document, so that others are refused from then on.
-pub(crate) fn remember_names(document: &OpenApi) {
-    NAMES.get_or_init(|| {
-        let mut names = Names::new();
+pub(crate) fn remember_parameters(document: &OpenApi) {
+    DOCUMENTED.get_or_init(|| {
+        let mut documented = HashMap::new();
         for (path, item) in &document.paths.paths {
             let operations = [
                 (Method::GET, &item.get),
@@ -97,15 +102,15 @@ pub(crate) fn remember_names(document: &OpenApi) {
             ];
             for (method, operation) in operations {
                 if let Some(operation) = operation {
-                    names.insert((method, path.clone()), query_names(operation));
+                    documented.insert((method, path.clone()), forms(document, operation));
                 }
             }
         }
-        names
+        documented
     });
 }
 
-fn query_names(operation: &Operation) -> HashSet<String> {
+fn forms(document: &OpenApi, operation: &Operation) -> Forms {
     let parameters = operation.parameters.iter().flatten();
     parameters
         .filter_map(|parameter| match parameter {
@@ -113,51 +118,96 @@ fn query_names(operation: &Operation) -> HashSet<String> {
             RefOr::Ref(_) => None,
         })
         .filter(|parameter| matches!(parameter.parameter_in, ParameterIn::Query))
-        .map(|parameter| parameter.name.clone())
+        .map(|parameter| (parameter.name.clone(), form(document, parameter)))
         .collect()
 }
 
-/// Refuses query parameters that the route does not have.
-///
-/// # Errors
-/// `invalid_parameter`.
-pub(crate) async fn check_names(parts: &mut Parts) -> Result<(), Problem> {
-    let Some(path) = parts.extensions.get::<MatchedPath>() else {
-        return Ok(());
+/// What a parameter must be.
+fn form(document: &OpenApi, parameter: &Parameter) -> String {
+    let schema = match (&parameter.schema, &document.components) {
+        (Some(RefOr::Ref(reference)), Some(components)) => {
+            let name = reference.ref_location.rsplit('/').next();
+            name.and_then(|name| components.schemas.get(name))
+        }
+        (schema, _) => schema.as_ref(),
     };
-    if parts.uri.query().is_none_or(str::is_empty) {
-        return Ok(());
+    let schema = serde_json::to_value(schema).unwrap_or_default();
+    if let Some(words) = schema["enum"].as_array() {
+        let words = words.iter().filter_map(Value::as_str);
+        return format!("one of {}", words.collect::<Vec<_>>().join(", "));
     }
+    let (least, most) = (&schema["minimum"], &schema["maximum"]);
+    match schema["type"].as_str() {
+        Some("integer") if most.is_number() => format!("a whole number from {least} to {most}"),
+        Some("integer") if least.is_number() => format!("a whole number from {least} on"),
+        Some("integer") => "a whole number".to_owned(),
+        Some("number") => "a number".to_owned(),
+        Some("boolean") => "true or false".to_owned(),
+        _ if schema["format"] == "uuid" => "an id (a UUID)".to_owned(),
+        _ => "a text".to_owned(),
+    }
+}
+
+/// The query parameters of the route of a request; `None` for a route that the document does not have.
+fn documented(parts: &Parts) -> Option<&'static Forms> {
+    let path = parts.extensions.get::<MatchedPath>()?;
     let method = match parts.method {
         Method::HEAD => Method::GET,
         ref method => method.clone(),
     };
     let key = (method, path.as_str().to_owned());
-    let Some(known) = NAMES.get().and_then(|names| names.get(&key)) else {
-        return Ok(());
-    };
-    let given = Query::<Vec<(String, String)>>::from_request_parts(parts, &()).await;
-    let Query(given) = given.map_err(|_| {
-        Problem::new(
-            Code::InvalidParameter,
-            "the query is not of the form `?name=value&…`",
-        )
-    })?;
-    let is_known = |(name, _): &(String, String)| known.contains(name);
-    if given.iter().all(is_known) {
+    DOCUMENTED.get()?.get(&key)
+}
+
+/// Refuses query parameters that the route does not have, and those that are there twice.
+///
+/// # Errors
+/// `invalid_parameter`.
+pub(crate) async fn check_names(parts: &mut Parts) -> Result<(), Problem> {
+    if parts.uri.query().is_none_or(str::is_empty) {
         return Ok(());
     }
-    let mut names: Vec<&str> = known.iter().map(String::as_str).collect();
-    names.sort_unstable();
-    let detail = match names.as_slice() {
-        [] => "this path has no query parameters; leave them out".to_owned(),
-        names => format!(
-            "there is no such query parameter; this path has {}",
-            names.join(", ")
-        ),
+    let Some(known) = documented(parts) else {
+        return Ok(());
     };
-    Err(Problem::new(Code::InvalidParameter, detail))
+    let refused = |detail| Err(Problem::new(Code::InvalidParameter, detail));
+    let given = Query::<Vec<(String, String)>>::from_request_parts(parts, &()).await;
+    let Ok(Query(given)) = given else {
+        return refused(NO_QUERY.to_owned());
+    };
+    let mut seen = HashSet::new();
+    for (name, _) in &given {
+        if !known.contains_key(name) {
+            return refused(unknown(name, known));
+        }
+        if !seen.insert(name) {
+            return refused(format!(
+                "the query parameter `{name}` is there twice; give it once"
+            ));
+        }
+    }
+    Ok(())
 }
+
+/// The message for a parameter that a route does not have. Other text than a name may be a value.
+fn unknown(name: &str, known: &Forms) -> String {
+    let is_of_name = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
+    let is_named = (1..=LONGEST_NAME).contains(&name.len()) && name.bytes().all(is_of_name);
+    let names: Vec<&str> = known.keys().map(String::as_str).collect();
+    let names = names.join(", ");
+    if known.is_empty() && is_named {
+        format!("this path has no query parameters; leave `{name}` out")
+    } else if known.is_empty() {
+        "this path has no query parameters; leave them out".to_owned()
+    } else if is_named {
+        format!("there is no query parameter `{name}`; this path has {names}")
+    } else {
+        format!("there is no such query parameter; this path has {names}")
+    }
+}
+
+/// Number of characters up to which an unknown parameter is named.
+const LONGEST_NAME: usize = 32;
 
 /// How a table in text is written.
 #[derive(Clone, Debug, Default, Deserialize, IntoParams)]

@@ -199,3 +199,20 @@ pub(super) fn greatest_of_columns(
     greatest.sort_by(|one, other| other.share().total_cmp(&one.share()));
     greatest
 }
+
+#[cfg(test)]
+mod tests {
+    use pais_core::model::Confidence;
+
+    use super::{ExceedingShare, check_shares};
+
+    /// No decimal is a third, so a bound of many decimals refuses it, and the message has one that permits it.
+    #[test]
+    fn the_bound_that_a_message_gives_permits_the_share() {
+        let exceeds = |bound: f64| Confidence::new(bound).unwrap().is_exceeded_by(3, 9);
+        assert!(exceeds(0.333_333_333_333_333_3) && !exceeds(0.3334));
+        let share = ExceedingShare::new("ill", None, 3, 9);
+        let error = check_shares(&[share], 9, "").unwrap_err().to_string();
+        assert!(error.contains("at least 0.3334,"), "{error}");
+    }
+}

@@ -91,6 +91,7 @@ pub struct ColumnDefinition {
     pub taxonomy: Option<TaxonomyReference>,
     /// The outermost interval `[min, max]` of a column of numbers, or of dates: of ISO 8601, both
     /// included.
+    #[serde(default, deserialize_with = "two_ends")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Vec<DomainBound>>, min_items = 2, max_items = 2))]
     pub domain: Option<[DomainBound; 2]>,
     /// Between the items of a set; default `|`.
@@ -344,6 +345,19 @@ impl From<&str> for TaxonomyNode {
         let children = Vec::new();
         Self { label, children }
     }
+}
+
+/// The two ends of a domain. An array of two would be refused by `serde` in words that say nothing to a user.
+fn two_ends<'de, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<[DomainBound; 2]>, D::Error> {
+    let ends: Option<Vec<DomainBound>> = Option::deserialize(deserializer)?;
+    ends.map(<[DomainBound; 2]>::try_from)
+        .transpose()
+        .map_err(|_| {
+            let detail = "a domain is `[min, max]`: two numbers, or two dates in a column of dates";
+            serde::de::Error::custom(detail)
+        })
 }
 
 /// An end of a column's domain.

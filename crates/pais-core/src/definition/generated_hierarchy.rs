@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_with::As;
 
+use super::json::error_at;
 use super::whole::Whole;
 use super::{TaxonomyNode, TaxonomyReference};
 
@@ -137,13 +138,15 @@ impl ReferenceFields {
             if self.generate.is_some() {
                 let detail =
                     "`root` is a whole tree, so it does not go with `generate`; leave one out";
-                return Err(E::custom(detail));
+                return Err(error_at("generate", detail));
             }
             self.no_more()?;
             return Ok(TaxonomyReference::Inline(root));
         }
         let Some(generator) = self.generate else {
-            let label = self.label.take().ok_or_else(|| E::missing_field("label"))?;
+            let label = self.label.take().ok_or_else(|| {
+                E::custom("a tree needs a `label`, and a hierarchy that is made needs `generate`")
+            })?;
             let children = std::mem::take(&mut self.children);
             self.no_more()?;
             return Ok(TaxonomyReference::Inline(TaxonomyNode { label, children }));
@@ -185,7 +188,7 @@ impl ReferenceFields {
             let is_whole = width.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(&width);
             // Whole and in range, so nothing is cut off.
             let years = is_whole.then_some(width as u32);
-            years.ok_or_else(|| E::custom("`widths` of ages are whole numbers of years"))
+            years.ok_or_else(|| error_at("widths", "`widths` of ages are whole numbers of years"))
         };
         let widths = self.widths.take();
         widths
@@ -210,9 +213,11 @@ impl ReferenceFields {
             ("balance", self.balance.is_some()),
         ];
         match left.into_iter().find(|(_, is_left)| *is_left) {
-            Some((field, _)) => Err(E::custom(format!(
-                "`{field}` does not belong to this kind of taxonomy"
-            ))),
+            Some((field, _)) => {
+                let detail =
+                    format!("`{field}` does not belong to this kind of taxonomy; leave it out");
+                Err(error_at(field, &detail))
+            }
             None => Ok(()),
         }
     }

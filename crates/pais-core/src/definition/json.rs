@@ -91,6 +91,11 @@ fn document_error(body: &[u8], error: serde_json::Error, pointer: String) -> Doc
             let reason = text
                 .rsplit_once(" at line ")
                 .map_or(text.as_str(), |(reason, _)| reason);
+            let field = reason.strip_prefix('/').and_then(|it| it.split_once(": "));
+            if let Some((field, detail)) = field {
+                let pointer = format!("{pointer}/{field}");
+                return DocumentError::at(DocumentErrorKind::Shape, pointer, detail);
+            }
             return match out_of_range(reason) {
                 Some(detail) => DocumentError::at(DocumentErrorKind::Range, pointer, detail),
                 None => DocumentError::at(DocumentErrorKind::Shape, pointer, in_words(reason)),
@@ -146,13 +151,12 @@ fn in_words(reason: &str) -> String {
             expected_json(expected)
         ))
     };
-    if reason.starts_with("data did not match any variant of untagged enum") {
-        return "none of the documented forms; /openapi.json has them".to_owned();
-    }
-    if reason.starts_with("UUID parsing failed") {
+    if reason.starts_with("UUID parsing failed") || reason.ends_with("a formatted UUID string") {
         return "expected an id (a UUID) as the service returns it".to_owned();
     }
-    if reason.starts_with("the '") && reason.ends_with("component could not be parsed") {
+    let is_no_time =
+        reason.starts_with("the '") && reason.ends_with("component could not be parsed");
+    if is_no_time || reason.ends_with("an RFC3339-formatted `OffsetDateTime`") {
         return "expected a time, such as 2026-01-01T00:00:00Z".to_owned();
     }
     kept("invalid type: ")
@@ -175,7 +179,7 @@ fn expected_json(expected: &str) -> &str {
         "a sequence" => "an array",
         "a boolean" => "true or false",
         _ if expected.starts_with("struct ") => "an object",
-        _ if expected.starts_with("enum ") => "a string",
+        _ if expected.starts_with("enum") => "a string",
         _ => expected,
     }
 }
@@ -193,6 +197,12 @@ fn pointer(path: &serde_path_to_error::Path) -> String {
         }
     }
     pointer
+}
+
+/// An error at a field that does not go with the others of its object. [`parse`] points to the field; `serde` itself
+/// would name the object.
+pub(super) fn error_at<E: serde::de::Error>(field: &str, detail: &str) -> E {
+    E::custom(format_args!("/{field}: {detail}"))
 }
 
 /// Escapes a name for use as a token of an RFC 6901 pointer.

@@ -194,7 +194,7 @@ impl<'a> DeclaredColumn<'a> {
         if column.kind == ColumnKind::Set && is_exact {
             let detail =
                 "a set can be a quasi-identifier or insensitive, not sensitive or the class";
-            self.fault("kind", detail);
+            self.fault("role", detail);
         }
         separator.flatten().unwrap_or(DEFAULT_SEPARATOR)
     }

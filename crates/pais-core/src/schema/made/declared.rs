@@ -42,9 +42,17 @@ pub(in crate::schema) fn check(
         faults.push(Fault::at(at("order"), detail).fix("leave `order` or `taxonomy` out"));
     }
     let mut hierarchy = declared(column)?;
-    let refused = unfit_kind(column.kind, &hierarchy).or_else(|| unfit_options(&hierarchy));
-    if let Some(detail) = refused {
-        faults.push(Fault::at(at("taxonomy"), detail));
+    let field = match column.taxonomy {
+        Some(_) => "taxonomy",
+        None => "order",
+    };
+    let of_kind = unfit_kind(column.kind, &hierarchy).map(|detail| Fault::at(at(field), detail));
+    let refused = of_kind.or_else(|| {
+        let (option, detail) = unfit_option(&hierarchy)?;
+        Some(Fault::at(at(&format!("taxonomy/{option}")), detail))
+    });
+    if let Some(fault) = refused {
+        faults.push(fault);
         return None;
     }
     if let GeneratedHierarchy::Ordered { order, balance, .. } = &mut hierarchy {
@@ -93,7 +101,8 @@ fn unfit_kind(kind: ColumnKind, hierarchy: &GeneratedHierarchy) -> Option<&'stat
     (!fits).then_some(detail)
 }
 
-fn unfit_options(hierarchy: &GeneratedHierarchy) -> Option<&'static str> {
+/// The option with which no hierarchy can be made, and what it must be; `None` if it can.
+fn unfit_option(hierarchy: &GeneratedHierarchy) -> Option<(&'static str, &'static str)> {
     match hierarchy {
         GeneratedHierarchy::Prefix {
             lengths: Some(lengths),
@@ -102,9 +111,8 @@ fn unfit_options(hierarchy: &GeneratedHierarchy) -> Option<&'static str> {
             let fits = is_descending
                 && (1..=MOST_LEVELS).contains(&lengths.len())
                 && lengths.iter().all(|&length| length > 0);
-            (!fits).then_some(
-                "`lengths` must be 1 to 64 numbers above 0, each less than the one before",
-            )
+            let detail = "`lengths` must be 1 to 64 numbers above 0, each less than the one before";
+            (!fits).then_some(("lengths", detail))
         }
         GeneratedHierarchy::Ranges {
             start,
@@ -114,21 +122,22 @@ fn unfit_options(hierarchy: &GeneratedHierarchy) -> Option<&'static str> {
             let is_number = |number: &f64| number.abs() <= 1e300;
             let widths = widths.as_deref().unwrap_or(&[1.0]);
             if *balance && widths.len() > 1 {
-                return Some(
-                    "with `balance`, `widths` is one number: the ends of intervals are its multiples",
-                );
+                let detail = "with `balance`, `widths` is one number: the ends of intervals are its multiples";
+                return Some(("widths", detail));
+            }
+            if !start.as_ref().is_none_or(is_number) {
+                return Some(("start", "`start` must be a number from -1e300 to 1e300"));
             }
             let is_multiple = |pair: &[f64]| {
                 let times = pair[1] / pair[0];
                 times > 1.0 && (times - times.round()).abs() < 1e-9
             };
-            let fits = start.as_ref().is_none_or(is_number)
-                && (1..=MOST_LEVELS).contains(&widths.len())
+            let fits = (1..=MOST_LEVELS).contains(&widths.len())
                 && widths.iter().all(|width| *width > 0.0 && is_number(width))
                 && widths.windows(2).all(is_multiple);
-            (!fits).then_some(
-                "`widths` must be 1 to 64 numbers above 0, each a multiple of the one before",
-            )
+            let detail =
+                "`widths` must be 1 to 64 numbers above 0, each a multiple of the one before";
+            (!fits).then_some(("widths", detail))
         }
         GeneratedHierarchy::Calendar {
             levels: Some(levels),
@@ -137,15 +146,16 @@ fn unfit_options(hierarchy: &GeneratedHierarchy) -> Option<&'static str> {
             let is_longer = |level: &CalendarLevel| *level > CalendarLevel::Week;
             let is_ascending = levels.windows(2).all(|pair| pair[0] < pair[1]);
             if levels.is_empty() || !is_ascending {
-                return Some("`levels` must be periods, each longer than the one before");
+                let detail = "`levels` must be periods, each longer than the one before";
+                return Some(("levels", detail));
             }
-            (is_week && levels.iter().any(is_longer)).then_some(
-                "weeks do not fit into months and years; leave `week` out, or all longer periods",
-            )
+            let detail =
+                "weeks do not fit into months and years; leave `week` out, or all longer periods";
+            (is_week && levels.iter().any(is_longer)).then_some(("levels", detail))
         }
         GeneratedHierarchy::Age { at, widths } => unfit_ages(at, widths.as_deref()),
         GeneratedHierarchy::Rare { below: Some(below) } => {
-            (*below < 2).then_some("`below` must be at least 2 rows")
+            (*below < 2).then_some(("below", "`below` must be at least 2 rows"))
         }
         _ => None,
     }
@@ -165,9 +175,10 @@ pub(in crate::schema) fn ordered_tree(
         // Reported with the other checks.
         return None;
     }
-    let pointer = match column.taxonomy {
-        Some(_) => at("taxonomy/order"),
-        None => at("order"),
+    let pointer = match (&order, &column.taxonomy, &column.order) {
+        (Some(_), Some(_), _) => at("taxonomy/order"),
+        (None, Some(_), None) => at("taxonomy"),
+        _ => at("order"),
     };
     let labels = ordered_labels(column, order);
     let distinct: HashSet<&String> = labels.iter().collect();

@@ -188,20 +188,20 @@ const DEFAULT_WIDTHS: [u32; 3] = [5, 10, 20];
 /// Maximum number of years of a range.
 const MOST_YEARS: u32 = 1_000;
 
-/// Why no hierarchy can be made with these options; `None` if it can.
-pub(super) fn unfit_ages(at: &str, widths: Option<&[u32]>) -> Option<&'static str> {
+/// The option with which no hierarchy can be made, and what it must be; `None` if it can.
+pub(super) fn unfit_ages(at: &str, widths: Option<&[u32]>) -> Option<(&'static str, &'static str)> {
     if reference(at).is_none() {
-        return Some("`at` must be a day of ISO 8601, such as 2026-01-01");
+        let detail = "`at` must be a day of ISO 8601, such as 2026-01-01";
+        return Some(("at", detail));
     }
     let widths = widths.unwrap_or(&DEFAULT_WIDTHS);
     let is_multiple = |pair: &[u32]| pair[1] > pair[0] && pair[1].is_multiple_of(pair[0]);
     let fits = (1..=MOST_LEVELS).contains(&widths.len())
         && widths.iter().all(|width| (1..=MOST_YEARS).contains(width))
         && widths.windows(2).all(is_multiple);
-    (!fits).then_some(
-        "`widths` must be 1 to 64 whole numbers of years, 1 to 1000, each a multiple of the one \
-         before",
-    )
+    let detail = "`widths` must be 1 to 64 whole numbers of years, 1 to 1000, each a multiple of the \
+                  one before";
+    (!fits).then_some(("widths", detail))
 }
 
 /// The tree of ages at the reference date over days or moments in canonical form. A range is `[35,40)`: at
