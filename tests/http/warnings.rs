@@ -22,7 +22,7 @@ fn rows() -> String {
     csv
 }
 
-fn codes(document: &Value) -> Vec<&str> {
+pub(crate) fn codes(document: &Value) -> Vec<&str> {
     let warnings = document["warnings"].as_array().unwrap().iter();
     let mut codes: Vec<_> = warnings.map(|warning| text(&warning["code"])).collect();
     codes.sort_unstable();

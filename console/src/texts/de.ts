@@ -54,6 +54,8 @@ export const de: Texts = {
         'Kein Quasi-Identifikator wurde verallgemeinert: Die Zeilen wiederholen sich darin schon so oft, wie das Modell verlangt. Können mehrere Zeilen von einer Person sein, so geben Sie der Spalte, die sie nennt, die Rolle „Person“: Die Zeilen einer Person zählen dann als eine.',
       many_rows_suppressed: () =>
         'Mehr als ein Zehntel der Zeilen wurde weggelassen; sie müssen den übrigen nicht gleichen. Mit einem kleineren Wert bei „Höchstens weggelassen“ geht vielleicht insgesamt weniger verloren.',
+      editions_count_rows: () =>
+        'Keine Spalte des Datensatzes hat die Rolle „Person“. Jede Zeile zählt als eine Person, und was alle Ausgaben zusammen über jemanden mit Zeilen in mehreren verraten, ist nicht begrenzt. Können Personen mehrere Zeilen haben, so legen Sie einen Datensatz mit einer solchen Spalte an, und veröffentlichen Sie ihn.',
       seeded_order: () => 'Die Reihenfolge der freigegebenen Zeilen folgt aus einem bekannten Startwert.',
       local_loses_less: () => 'Mit lokaler Umkodierung ginge viel weniger Detail verloren.',
     },

@@ -1,4 +1,4 @@
-//! What a holder should know about a dataset, a job or a release that is not refused.
+//! What a holder should know about a dataset, a job, a publication or a release that is not refused.
 
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
@@ -48,9 +48,11 @@ pub enum WarningCode {
     SeededOrder,
     /// The job does not say its recoding, and local recoding would lose much less detail.
     LocalLosesLess,
+    /// A publication is of a dataset without a subject column, so that its editions count rows as persons.
+    EditionsCountRows,
 }
 
-/// What a holder should know about a dataset, a job or a release that is not refused. It quotes
+/// What a holder should know about a dataset, a job, a publication or a release that is not refused. It quotes
 /// no value of a cell but a word for missing.
 #[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,7 +62,7 @@ pub struct Warning {
     pub code: WarningCode,
     /// The situation, and what to do.
     pub detail: String,
-    /// RFC 6901 pointer into the document that causes it: the dataset's definition for a dataset,
+    /// RFC 6901 pointer into the document that causes it: the definition of a dataset or publication,
     /// else the job; absent where no part of it is the cause, and where several are.
     pub pointer: Option<String>,
     /// The columns concerned; absent if there are none.
@@ -216,6 +218,7 @@ impl WarningCode {
             Self::ManyRowsSuppressed => "more than a tenth of the rows were left out",
             Self::NothingGeneralized => "no quasi-identifier was generalized",
             Self::LocalLosesLess => "local recoding would lose much less detail",
+            Self::EditionsCountRows => "editions count rows as persons",
             Self::SeededOrder => "the order of the released rows is seeded",
         }
     }
