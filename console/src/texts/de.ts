@@ -40,6 +40,8 @@ export const de: Texts = {
         `${columns}: wird unverändert freigegeben und hat in fast jeder Zeile einen eigenen Wert, kennzeichnet also fast jede Zeile. Lassen Sie die Spalte weg (Rolle „Kennung“), oder machen Sie sie zum Quasi-Identifikator.`,
       singled_out_rows: (columns) =>
         `${columns}: wird unverändert freigegeben, und manche Werte, allein oder zu zweit, stehen in nur einer Zeile. Wer sie kennt, findet die Zeile.`,
+      unchanged_names_persons: (columns) =>
+        `${columns}: kennzeichnet dem Namen nach Personen und wird unverändert freigegeben, auch wo sich Werte wiederholen. Lassen Sie die Spalte weg (Rolle „Kennung“), oder geben Sie ihr die Rolle „Person“, wenn sie die Person nennt, um die es in der Zeile geht.`,
       unchanged_tells_hidden: (columns) =>
         `${columns}: Manche dieser Spalten werden unverändert freigegeben und verraten die Werte der anderen, welche die Verallgemeinerung dann nur vor Lesern verbirgt, die nicht wissen, welche Werte zusammengehören. Machen Sie sie zu Quasi-Identifikatoren, oder lassen Sie sie weg (Rolle „Kennung“).`,
       column_at_top: (columns) =>

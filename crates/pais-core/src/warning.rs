@@ -27,6 +27,8 @@ pub enum WarningCode {
     /// Some values of a column that is released unchanged, or of two such columns together, are in
     /// one row only.
     SingledOutRows,
+    /// By its name, a column that is released unchanged identifies persons.
+    UnchangedNamesPersons,
     /// A column that is released unchanged tells the value of a quasi-identifier.
     UnchangedTellsHidden,
     /// A quasi-identifier has its topmost value in every row of the result.
@@ -189,6 +191,10 @@ impl WarningCode {
             Self::SingledOutRows => {
                 "they are released unchanged, and values of one, or of two together, are in one row \
                  only; a reader who knows them finds the row"
+            }
+            Self::UnchangedNamesPersons => {
+                "by their names they identify persons, and they are released unchanged; leave them out (role \
+                 `identifier`), or declare the key of the persons that the rows are about as `subject`"
             }
             Self::UnchangedTellsHidden => {
                 "some of them are released unchanged and tell the values of others, which generalization \

@@ -14,7 +14,6 @@ mod items;
 mod json_types;
 mod kind;
 mod missing;
-mod names;
 mod numbers;
 mod observed;
 mod order;
@@ -33,6 +32,7 @@ use std::io::{Cursor, Read};
 
 use pais_core::definition::{ColumnKind, DatasetDefinition};
 use pais_core::missing_words::MISSING_WORDS;
+use pais_core::name_meaning::NameMeaning;
 use pais_core::safe_harbor::SafeHarborCategory;
 use pais_core::schema::{MOST_NAME_BYTES, Schema};
 use pais_core::table::{ReadError, ReadErrorKind, Table, ValueCounters};
@@ -44,14 +44,12 @@ use crate::read::parquet::ChunkReader;
 use crate::read::{self, ReadFailure, ReadLimits, TextEncoding, TextFormat, TextParameters};
 use encoding::FoundText;
 use kind::{FileHabits, shown_order};
-use names::NameMeaning;
 use numbers::{FORMS, marks};
 use observed::{FileColumn, Observed};
 use pairs::Pairs;
 use proposal::{Answers, FileFacts, Proposal};
 
 pub use doubt::{Answer, Doubt};
-pub(crate) use names::KeyName;
 pub(crate) use observed::ColumnType;
 
 /// Number of rows after which no further chunk is read.

@@ -5,10 +5,9 @@ use std::hash::{BuildHasher, Hash};
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 use pais_core::definition::ColumnRole;
+use pais_core::name_meaning::KeyName;
 use pais_core::schema::{Schema, SchemaColumn};
 use pais_core::warning::{Warning, WarningCode};
-
-use crate::draft::KeyName;
 
 /// Maximum number of digests that are kept of all identifier columns together. A hash table of this size takes
 /// 19 MiB.
