@@ -15,7 +15,7 @@ use crate::db::datasets::StoredDataset;
 use crate::db::organizations;
 use crate::db::releases::{self, StoredRelease};
 use crate::db::submissions::{self, SubmissionRows, Which};
-use crate::engine::composition_tables::{self, StoredParts, UnknownRows};
+use crate::engine::composition_tables::{self, Decision, PartsError, StoredParts, UnknownRows};
 use crate::engine::load_rows;
 use crate::ids::ReleaseId;
 use crate::problem::{Code, Problem};
@@ -160,59 +160,65 @@ pub(super) async fn compose(
              deleted with its rows",
         ));
     };
-    let (parts, submissions) = match parts(app, &dataset, &ids).await? {
-        Ok(found) => found,
-        Err(unknown) => {
+    let stored = match load_parts(app, &dataset, &ids).await {
+        Ok(stored) => stored,
+        Err(PartsError::Store(error)) => return Err(error.into()),
+        Err(PartsError::Unknown(unknown)) => {
             let reason =
                 format!("it cannot be decided whether the privacy model holds, because {unknown}");
             return Ok(CompositionDocument::undecided(ids, reason));
         }
     };
-    let releases: Vec<StoredRelease> = parts.iter().map(|part| part.release.clone()).collect();
-    let decided = decide(app, dataset, parts, submissions).await?;
-    Ok(match decided {
-        Ok(found) if found.joined.is_empty() => alone(&releases, ids),
-        Ok(found) => joined(&found, &releases, ids),
-        Err(reason) => CompositionDocument::undecided(
+    let parts = stored.parts.iter();
+    let releases: Vec<StoredRelease> = parts.map(|part| part.release.clone()).collect();
+    Ok(match decide(app, dataset, stored).await? {
+        Decision::Decided(found) if found.joined.is_empty() => alone(&releases, ids),
+        Decision::Decided(found) => joined(&found, &releases, ids),
+        Decision::Undecided(error) => CompositionDocument::undecided(
             ids,
-            format!("it cannot be decided whether the privacy model holds: {reason}"),
+            format!("it cannot be decided whether the privacy model holds: {error}"),
         ),
     })
 }
 
-/// The releases as they are stored, and the submissions of their jobs in the order in which rows
-/// are loaded; `Ok(Err(_))` if the rows of one of them are unknown or no longer stored.
-async fn parts(
+/// Releases as they are stored.
+struct StoredReleases {
+    parts: Vec<StoredParts>,
+    /// The submissions of their jobs, in the order in which rows are loaded.
+    submissions: Vec<SubmissionRows>,
+}
+
+async fn load_parts(
     app: &CallerApp,
     dataset: &StoredDataset,
     ids: &[ReleaseId],
-) -> Result<Result<(Vec<StoredParts>, Vec<SubmissionRows>), UnknownRows>, ApiError> {
+) -> Result<StoredReleases, PartsError> {
     let store = &app.db;
     let key = load_rows::open_key(&app.keys, dataset)?;
     let parts = composition_tables::load(store, &key, app.caller.organization, ids.to_vec());
-    let parts = match parts.await? {
-        Ok(parts) => parts,
-        Err(unknown) => return Ok(Err(unknown)),
-    };
+    let parts = parts.await?;
     let present = submissions::rows_by_submission(store, dataset.id, Which::Stored).await?;
     let present: HashSet<SubmissionRows> = present.into_iter().collect();
     let read = parts.iter().flat_map(|part| &part.sources.submissions);
     let read: BTreeMap<SubmissionId, SubmissionRows> = read.map(|it| (it.id, *it)).collect();
-    let is_complete = read.values().all(|it| present.contains(it));
-    Ok(if is_complete {
-        Ok((parts, read.into_values().collect()))
-    } else {
-        Err(UnknownRows::Deleted)
+    if !read.values().all(|it| present.contains(it)) {
+        return Err(UnknownRows::Deleted.into());
+    }
+    Ok(StoredReleases {
+        parts,
+        submissions: read.into_values().collect(),
     })
 }
 
-/// Decides, or says why it cannot be decided.
 async fn decide(
     app: &CallerApp,
     dataset: StoredDataset,
-    mut parts: Vec<StoredParts>,
-    submissions: Vec<SubmissionRows>,
-) -> Result<Result<Composition, String>, ApiError> {
+    stored: StoredReleases,
+) -> Result<Decision, ApiError> {
+    let StoredReleases {
+        mut parts,
+        submissions,
+    } = stored;
     let ids: Vec<SubmissionId> = submissions.iter().map(|it| it.id).collect();
     let which = Which::Listed(&ids);
     let size = submissions::size(&app.db, dataset.id, which).await?;
@@ -235,8 +241,7 @@ async fn decide(
         part.load_chunks(&app.db).await?;
     }
     let decided = loaded.work(move |_, table, work| {
-        let found = composition_tables::decide(parts, &views, table, &submissions, work)?;
-        Ok(found.map_err(|error| error.to_string()))
+        composition_tables::decide(parts, &views, table, &submissions, work)
     });
     decided.await
 }

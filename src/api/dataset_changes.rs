@@ -66,32 +66,58 @@ pub(crate) struct DatasetPatch {
     /// Free text; null removes it.
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<String>, max_length = 10000)]
-    pub description: Option<Option<String>>,
+    pub description: FieldPatch<String>,
     /// Days after which the raw rows are deleted; null for never.
     #[serde(default, deserialize_with = "given_days")]
     #[schema(value_type = Option<i64>, minimum = 1, maximum = 36500)]
-    pub retention_days: Option<Option<i64>>,
+    pub retention_days: FieldPatch<i64>,
     /// Days after its arrival after which a submission is deleted, also for those that are there; null for
     /// never.
     #[serde(default, deserialize_with = "given_days")]
     #[schema(value_type = Option<i64>, minimum = 1, maximum = 36500)]
-    pub submission_retention_days: Option<Option<i64>>,
+    pub submission_retention_days: FieldPatch<i64>,
     /// How submissions in text are written where a request does not say; null for the default.
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<TextFormatDefinition>)]
-    pub format: Option<Option<TextFormatDefinition>>,
+    pub format: FieldPatch<TextFormatDefinition>,
 }
 
-/// A field that is present, even if it is null.
-fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+/// What a patch does to a field that can be null.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum FieldPatch<T> {
+    /// The patch has no such field.
+    #[default]
+    Keep,
+    /// It is null there.
+    Reset,
+    /// It has a value there.
+    Set(T),
+}
+
+impl<T: Clone> FieldPatch<T> {
+    fn of_present(value: Option<T>) -> Self {
+        value.map_or(Self::Reset, Self::Set)
+    }
+
+    fn apply(&self, field: &mut Option<T>) {
+        match self {
+            Self::Keep => {}
+            Self::Reset => *field = None,
+            Self::Set(value) => *field = Some(value.clone()),
+        }
+    }
+}
+
+/// A field that is present.
+fn given<'de, D: Deserializer<'de>, T: Clone + Deserialize<'de>>(
     deserializer: D,
-) -> Result<Option<Option<T>>, D::Error> {
-    Option::deserialize(deserializer).map(Some)
+) -> Result<FieldPatch<T>, D::Error> {
+    Option::deserialize(deserializer).map(FieldPatch::of_present)
 }
 
-/// A whole number that is present, even if it is null.
-fn given_days<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<i64>>, D::Error> {
-    whole::option(deserializer).map(Some)
+/// A whole number that is present.
+fn given_days<'de, D: Deserializer<'de>>(deserializer: D) -> Result<FieldPatch<i64>, D::Error> {
+    whole::option(deserializer).map(FieldPatch::of_present)
 }
 
 /// A changed definition.
@@ -208,18 +234,11 @@ fn check_table(
 /// The definition after a patch.
 fn changed(dataset: &StoredDataset, patch: &DatasetPatch) -> Result<Changed, Problem> {
     let mut definition = dataset.definition.clone();
-    if let Some(description) = &patch.description {
-        definition.description.clone_from(description);
-    }
-    if let Some(days) = patch.retention_days {
-        definition.retention_days = days;
-    }
-    if let Some(days) = patch.submission_retention_days {
-        definition.submission_retention_days = days;
-    }
-    if let Some(format) = &patch.format {
-        definition.format.clone_from(format);
-    }
+    patch.description.apply(&mut definition.description);
+    patch.retention_days.apply(&mut definition.retention_days);
+    let days = &mut definition.submission_retention_days;
+    patch.submission_retention_days.apply(days);
+    patch.format.apply(&mut definition.format);
     let mut places = HashMap::new();
     let mut named = HashSet::new();
     for (place, fields) in patch.columns.iter().flatten().enumerate() {

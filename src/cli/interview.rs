@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead, Read, Write};
 
-use pais_io::draft::Doubt;
+use pais_io::draft::{Answer, Doubt};
 
 /// Maximum number of bytes of an answer.
 const MOST_BYTES: u64 = 1_000;
@@ -16,7 +16,7 @@ pub(super) fn ask(
     doubts: &[Doubt],
     mut input: impl BufRead,
     mut output: impl Write,
-) -> io::Result<Vec<(String, String)>> {
+) -> io::Result<Vec<Answer>> {
     let mut answers = Vec::new();
     for (number, doubt) in doubts.iter().enumerate() {
         writeln!(
@@ -29,7 +29,7 @@ pub(super) fn ask(
         for (choice, number) in doubt.choices.iter().zip(1..) {
             writeln!(output, "  {number}) {choice}{}", meaning(choice))?;
         }
-        let answer = loop {
+        let choice = loop {
             write!(output, "Answer [1]: ")?;
             output.flush()?;
             let mut line = String::new();
@@ -38,7 +38,7 @@ pub(super) fn ask(
                 return Ok(answers);
             }
             match chosen(&doubt.choices, line.trim()) {
-                Some(answer) => break answer,
+                Some(choice) => break choice,
                 None => writeln!(
                     output,
                     "Give a number from 1 to {}, or an empty line for 1.",
@@ -46,7 +46,10 @@ pub(super) fn ask(
                 )?,
             }
         };
-        answers.push((doubt.column.clone(), answer.to_owned()));
+        answers.push(Answer {
+            column: doubt.column.clone(),
+            choice: choice.to_owned(),
+        });
     }
     Ok(answers)
 }
@@ -97,7 +100,7 @@ mod tests {
         let answers = ask(&doubts, input.as_bytes(), &mut output).unwrap();
         let answers = answers.into_iter();
         answers
-            .map(|(column, answer)| format!("{column} {answer}"))
+            .map(|answer| format!("{} {}", answer.column, answer.choice))
             .collect()
     }
 

@@ -309,7 +309,7 @@ struct FindingDocument<'a> {
     verification: Option<&'a PrivacyFinding>,
     /// The comparison with the raw table; null without it.
     raw: Option<RawDocument>,
-    /// What the columns that are released unchanged say of the rows.
+    /// What the columns that are released unchanged say of the rows, or of the persons if these are in `subjects`.
     unchanged: &'a UnchangedRisk,
     /// What is worth knowing.
     warnings: &'a [Warning],

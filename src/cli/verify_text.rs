@@ -42,7 +42,7 @@ pub(crate) fn print(
     if let Some(raw) = &found.raw {
         printout.raw(raw);
     }
-    printout.unchanged(found);
+    printout.unchanged(found, schema.subject().is_some());
     output::print(|out| out.write_all(printout.text.as_bytes()))?;
     for warning in &found.warnings {
         output::note(format_args!("warning: {}", warning.detail));
@@ -225,15 +225,19 @@ impl Printout {
     }
 
     /// What the columns that are released unchanged single out, of which the model says nothing.
-    fn unchanged(&mut self, found: &ReleaseVerification) {
+    fn unchanged(&mut self, found: &ReleaseVerification, has_subject: bool) {
         let unchanged = &found.unchanged;
         if unchanged.columns.is_empty() {
             return;
         }
         let share = percent(unchanged.singled_out_share);
         let columns = counted(unchanged.columns.len() as u64, "column");
-        let detail = format_args!("{share} of the rows are singled out by {columns}");
+        let unit = self.unit;
+        let detail = format_args!("{share} of the {unit} are singled out by {columns}");
         self.line("unchanged", detail);
+        if has_subject && self.subjects.is_none() {
+            self.note("Rows are counted, because it is not known which are of one person.");
+        }
         if Verdict::of(!found.fails(), unchanged) == Verdict::HoldsButSinglesOut {
             self.note("The model assumes that nobody knows these columns.");
         }

@@ -12,6 +12,7 @@ use crate::policy::Policy;
 use crate::problem::Problem;
 use crate::roles::Caller;
 use pais_core::definition::DatasetId;
+use pais_core::warning::{Warning, WarningCode};
 
 use super::audit::{self, Action, NewEvent};
 use super::dataset_revisions::lock_dataset;
@@ -58,6 +59,9 @@ pub(crate) struct Publication {
     /// When it was made.
     #[serde(with = "time::serde::rfc3339")]
     pub created_at: OffsetDateTime,
+    /// What the holder should know. Absent in a list.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warnings: Option<Vec<Warning>>,
 }
 
 /// A publication as a recipient sees it.
@@ -378,6 +382,7 @@ struct PublicationRow {
     trigger: Trigger,
     paused: bool,
     created_at: OffsetDateTime,
+    counts_rows: bool,
 }
 
 /// A publication of an organization; `None` if there is none.
@@ -402,7 +407,7 @@ pub(crate) async fn list(
     select(store, keys, organization, None, after, limit).await
 }
 
-/// With their jobs if `id` is given.
+/// With their jobs and warnings if `id` is given.
 async fn select(
     store: &Store,
     keys: &KeyRing,
@@ -414,6 +419,8 @@ async fn select(
     let mut connection = store.connection().await?;
     let rows: Vec<PublicationRow> = sqlx::query_as(
         "SELECT id, name, dataset_id, trigger, paused, created_at,
+                EXISTS (SELECT FROM datasets d WHERE d.id = dataset_id AND NOT jsonb_path_exists(
+                            d.definition, '$.columns[*] ? (@.role == \"subject\")')) AS counts_rows,
                 CASE WHEN $2::uuid IS NULL THEN 'null' ELSE definition END AS shown,
                 CASE WHEN $2::uuid IS NULL THEN NULL ELSE sealed_definition END AS sealed
          FROM publications
@@ -443,9 +450,19 @@ async fn select(
             trigger: row.trigger,
             paused: row.paused,
             created_at: row.created_at,
+            warnings: id.map(|_| row.counts_rows.then(rows_counted).into_iter().collect()),
         });
     }
     Ok(publications)
+}
+
+/// The warning about a dataset that does not say which rows are of one person.
+fn rows_counted() -> Warning {
+    let detail = "the dataset has no `subject` column, so each row counts as one person, and editions cannot \
+                  tell whose rows earlier ones have: what all editions together say about a person with rows \
+                  in several of them is not bounded, and released rows cannot be replaced; if persons can have \
+                  several rows, declare another dataset with their key as `subject`, and publish that";
+    Warning::at(WarningCode::EditionsCountRows, "/dataset_id", detail)
 }
 
 /// The recipients of a publication by name.

@@ -46,14 +46,24 @@ pub(crate) enum UnknownRows {
     InFiles(ReleaseId),
 }
 
-/// Loads releases of an organization as they are stored, without their rows. `Ok(Err(_))` where the raw rows
-/// of one of them are not known.
+/// Why releases are not loaded.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PartsError {
+    /// The raw rows of one of them are not known.
+    #[error(transparent)]
+    Unknown(#[from] UnknownRows),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Loads releases of an organization as they are stored, without their rows.
 pub(crate) async fn load(
     store: &Store,
     key: &DataKey,
     organization: OrganizationId,
     ids: impl IntoIterator<Item = ReleaseId>,
-) -> Result<Result<Vec<StoredParts>, UnknownRows>, StoreError> {
+) -> Result<Vec<StoredParts>, PartsError> {
     let viewer = Viewer::Holder(organization);
     let mut parts = Vec::new();
     for id in ids {
@@ -61,11 +71,10 @@ pub(crate) async fn load(
         let release = release.ok_or_else(damaged)?;
         let place = releases::table_place(store, viewer, id, "data").await?;
         if place.is_some_and(|place| place.is_in_files) {
-            return Ok(Err(UnknownRows::InFiles(id)));
+            return Err(UnknownRows::InFiles(id).into());
         }
-        let Some(sources) = releases::source_rows(store, key, id).await? else {
-            return Ok(Err(UnknownRows::Deleted));
-        };
+        let sources = releases::source_rows(store, key, id).await?;
+        let sources = sources.ok_or(UnknownRows::Deleted)?;
         let table = match releases::table(store, viewer, id, "data").await? {
             Some(table) => table,
             None => {
@@ -81,7 +90,7 @@ pub(crate) async fn load(
             sources,
         });
     }
-    Ok(Ok(parts))
+    Ok(parts)
 }
 
 impl StoredParts {
@@ -111,17 +120,24 @@ pub(crate) fn view_bytes(schema: &Schema, size: SubmissionsSize) -> u64 {
         .saturating_add(size.text_bytes)
 }
 
+/// What releases disclose together.
+pub(crate) enum Decision {
+    Decided(Composition),
+    /// It cannot be decided.
+    Undecided(VerifyError),
+}
+
 /// Decides releases over the rows of `submissions`, which are those of `raw`, in its order, in each of the views. The finding is that of a view in which a model does not hold, or else the worst of all.
 ///
 /// # Errors
-/// If stored data is damaged or the work was stopped. `Ok(Err(_))` if it cannot be decided.
+/// If stored data is damaged or the work was stopped.
 pub(crate) fn decide(
     parts: Vec<StoredParts>,
     views: &[Schema],
     mut raw: Table,
     submissions: &[SubmissionRows],
     work: &TableWork,
-) -> Result<Result<Composition, VerifyError>, WorkError> {
+) -> Result<Decision, WorkError> {
     let known = known(parts, &starts(submissions))?;
     let releases: Vec<&KnownRelease> = known.iter().collect();
     let mut worst: Option<Composition> = None;
@@ -134,7 +150,7 @@ pub(crate) fn decide(
         let shown = RawTable::new(view, rows);
         let found = match shown.compose(&releases, work.cancellation()) {
             Err(VerifyError::UnknownSource) => return Err(damaged().into()),
-            Err(error) => return Ok(Err(error)),
+            Err(error) => return Ok(Decision::Undecided(error)),
             Ok(found) => found,
         };
         let found = match worst {
@@ -142,11 +158,12 @@ pub(crate) fn decide(
             None => found,
         };
         if !found.holds {
-            return Ok(Ok(found));
+            return Ok(Decision::Decided(found));
         }
         worst = Some(found);
     }
-    worst.map(Ok).ok_or_else(|| damaged().into())
+    let worst = worst.ok_or_else(damaged)?;
+    Ok(Decision::Decided(worst))
 }
 
 fn damaged() -> StoreError {

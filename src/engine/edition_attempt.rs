@@ -24,7 +24,7 @@ use crate::problem::{Code, Problem};
 use crate::storage::Storage;
 
 use super::attempt::{self, RunResults};
-use super::composition_tables::{self, StoredParts, UnknownRows};
+use super::composition_tables::{self, PartsError, StoredParts, UnknownRows};
 use super::release_packing::{self, PackedRelease, ReleaseOrigin};
 use super::{WorkError, on_thread};
 
@@ -102,12 +102,12 @@ impl EditionInput {
             published.push(sources.ok_or_else(damaged)?);
         }
         let ids: BTreeSet<ReleaseId> = plan.known.values().flatten().copied().collect();
-        let known = composition_tables::load(store, key, claim.organization, ids).await?;
-        let known = match known {
-            Ok(known) => known,
-            Err(UnknownRows::InFiles(release)) => return Err(in_files(release).into()),
-            Err(UnknownRows::Deleted) => return Err(damaged().into()),
-        };
+        let known = composition_tables::load(store, key, claim.organization, ids);
+        let known = known.await.map_err(|error| match error {
+            PartsError::Unknown(UnknownRows::InFiles(release)) => in_files(release).into(),
+            PartsError::Unknown(UnknownRows::Deleted) => damaged().into(),
+            PartsError::Store(error) => WorkError::Store(error),
+        })?;
         let mut input = Self {
             plan,
             read,

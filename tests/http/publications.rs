@@ -12,6 +12,7 @@ use uuid::Uuid;
 use crate::app::{Answer, TestApp, send, text};
 use crate::hospital::{Hospital, id};
 use crate::process::{ServiceProcess, call, pais};
+use crate::warnings::codes;
 
 pub(crate) const JOB: fn() -> Value = || {
     json!({
@@ -761,6 +762,30 @@ async fn a_publication_is_checked_paused_and_deleted() {
         .collect();
     assert_eq!(statuses, ["cancelled", "queued"]);
     assert_eq!(editions(&hospital, &again).await.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_publication_without_a_subject_column_says_that_editions_count_rows() {
+    for (persons, expected) in [
+        ("identifier", &["editions_count_rows"][..]),
+        ("subject", &[]),
+    ] {
+        let hospital = Hospital::new().await;
+        let analyst = hospital.app.token("bts", Role::Recipient).await;
+        let dataset = visits(&hospital, persons).await;
+        let made = publication(&hospital, &dataset, "manual", JOB()).await;
+        let found = hospital.get(&made).await.json(200);
+        assert_eq!(codes(&found), expected);
+        let listed = hospital.get("/v1/publications").await.json(200);
+        assert_eq!(listed["items"][0]["warnings"], Value::Null);
+        let received = hospital.app.get(&analyst, &made).await.json(200);
+        assert_eq!(received["warnings"], Value::Null);
+        // What happens without the rows is decided.
+        let answer = hospital.app.delete(&hospital.token, &dataset).await;
+        assert_eq!(answer.status, 204);
+        let found = hospital.get(&made).await.json(200);
+        assert_eq!(found["warnings"], json!([]));
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -22,7 +22,7 @@ fn rows() -> String {
     csv
 }
 
-fn codes(document: &Value) -> Vec<&str> {
+pub(crate) fn codes(document: &Value) -> Vec<&str> {
     let warnings = document["warnings"].as_array().unwrap().iter();
     let mut codes: Vec<_> = warnings.map(|warning| text(&warning["code"])).collect();
     codes.sort_unstable();
@@ -101,6 +101,46 @@ async fn a_column_that_identifies_rows_is_a_warning_of_dataset_job_release_and_r
         let report = hospital.app.get(token, &report_path).await.json(200);
         assert_eq!(report["warnings"], release["warnings"]);
     }
+}
+
+/// Four patients with two stays each, in a table without a key of persons and in one that counts stays.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_of_persons_that_only_its_name_tells_is_a_warning_of_job_release_and_report() {
+    let hospital = Hospital::new().await;
+    let mut rows = "PatNr,Fallnummer,age,illness\n".to_owned();
+    for row in 0..8 {
+        rows += &format!("7{},{row},{},flu\n", row / 2, 20 + row % 4);
+    }
+    let workers = hospital.work();
+    for (name, stay, columns) in [
+        ("rows", "insensitive", json!(["PatNr", "Fallnummer"])),
+        ("stays", "subject", json!(["PatNr"])),
+        ("neither", "identifier", json!(["PatNr"])),
+    ] {
+        let body = json!({ "name": name, "columns": [
+            { "name": "PatNr", "role": "insensitive" },
+            { "name": "Fallnummer", "role": stay },
+            { "name": "age", "role": "quasi_identifier", "kind": "numeric", "domain": [0, 99] },
+            { "name": "illness", "role": "sensitive" },
+        ] });
+        let made = hospital.post("/v1/datasets", &body).await.json(201);
+        let dataset = format!("/v1/datasets/{}", text(&made["id"]));
+        hospital.submit(&dataset, rows.clone()).await.json(201);
+        let privacy = json!({ "model": "k_anonymity", "k": 2 });
+        let job = json!({ "privacy": privacy, "release": true, "recoding": "global" });
+        let job = hospital.job(&dataset, job).await;
+        let ended = hospital.ended(&job).await;
+        assert_eq!(ended["status"], "succeeded", "{ended}");
+        let path = format!("/v1/releases/{}", text(&ended["release_id"]));
+        let release = hospital.get(&path).await.json(200);
+        let report = hospital.get(&format!("{path}/report")).await.json(200);
+        for document in [&ended, &release, &report] {
+            let mut warnings = document["warnings"].as_array().unwrap().iter();
+            let found = warnings.find(|it| it["code"] == "unchanged_names_persons");
+            assert_eq!(found.unwrap()["columns"], columns, "{document}");
+        }
+    }
+    workers.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -40,6 +40,8 @@ export const de: Texts = {
         `${columns}: wird unverändert freigegeben und hat in fast jeder Zeile einen eigenen Wert, kennzeichnet also fast jede Zeile. Lassen Sie die Spalte weg (Rolle „Kennung“), oder machen Sie sie zum Quasi-Identifikator.`,
       singled_out_rows: (columns) =>
         `${columns}: wird unverändert freigegeben, und manche Werte, allein oder zu zweit, stehen in nur einer Zeile. Wer sie kennt, findet die Zeile.`,
+      unchanged_names_persons: (columns) =>
+        `${columns}: kennzeichnet dem Namen nach Personen und wird unverändert freigegeben, auch wo sich Werte wiederholen. Lassen Sie die Spalte weg (Rolle „Kennung“), oder geben Sie ihr die Rolle „Person“, wenn sie die Person nennt, um die es in der Zeile geht.`,
       unchanged_tells_hidden: (columns) =>
         `${columns}: Manche dieser Spalten werden unverändert freigegeben und verraten die Werte der anderen, welche die Verallgemeinerung dann nur vor Lesern verbirgt, die nicht wissen, welche Werte zusammengehören. Machen Sie sie zu Quasi-Identifikatoren, oder lassen Sie sie weg (Rolle „Kennung“).`,
       column_at_top: (columns) =>
@@ -54,6 +56,8 @@ export const de: Texts = {
         'Kein Quasi-Identifikator wurde verallgemeinert: Die Zeilen wiederholen sich darin schon so oft, wie das Modell verlangt. Können mehrere Zeilen von einer Person sein, so geben Sie der Spalte, die sie nennt, die Rolle „Person“: Die Zeilen einer Person zählen dann als eine.',
       many_rows_suppressed: () =>
         'Mehr als ein Zehntel der Zeilen wurde weggelassen; sie müssen den übrigen nicht gleichen. Mit einem kleineren Wert bei „Höchstens weggelassen“ geht vielleicht insgesamt weniger verloren.',
+      editions_count_rows: () =>
+        'Keine Spalte des Datensatzes hat die Rolle „Person“. Jede Zeile zählt als eine Person, und was alle Ausgaben zusammen über jemanden mit Zeilen in mehreren verraten, ist nicht begrenzt. Können Personen mehrere Zeilen haben, so legen Sie einen Datensatz mit einer solchen Spalte an, und veröffentlichen Sie ihn.',
       seeded_order: () => 'Die Reihenfolge der freigegebenen Zeilen folgt aus einem bekannten Startwert.',
       local_loses_less: () => 'Mit lokaler Umkodierung ginge viel weniger Detail verloren.',
     },

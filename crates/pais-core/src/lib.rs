@@ -8,6 +8,7 @@
 //! - [`table`]: dictionary-encoded tables, raw and released
 //! - [`reimport`]: released tables that are read from files, of any tool
 //! - [`column_name`]: the words of the name of a column
+//! - [`name_meaning`]: what the name of a column says about it, in English and in German
 //! - [`safe_harbor`]: the categories of identifiers of HIPAA, and which one a column probably is
 //! - [`codebook`]: what a recipient needs to resolve the labels of a release
 //! - [`look_alike`]: texts that a reader cannot tell apart
@@ -34,6 +35,7 @@ pub mod definition;
 pub mod look_alike;
 pub mod missing_words;
 pub mod model;
+pub mod name_meaning;
 pub mod parallel;
 pub mod reimport;
 pub mod rejection;

@@ -1,4 +1,4 @@
-//! What a holder should know about a dataset, a job or a release that is not refused.
+//! What a holder should know about a dataset, a job, a publication or a release that is not refused.
 
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
@@ -27,6 +27,8 @@ pub enum WarningCode {
     /// Some values of a column that is released unchanged, or of two such columns together, are in
     /// one row only.
     SingledOutRows,
+    /// By its name, a column that is released unchanged identifies persons.
+    UnchangedNamesPersons,
     /// A column that is released unchanged tells the value of a quasi-identifier.
     UnchangedTellsHidden,
     /// A quasi-identifier has its topmost value in every row of the result.
@@ -48,9 +50,11 @@ pub enum WarningCode {
     SeededOrder,
     /// The job does not say its recoding, and local recoding would lose much less detail.
     LocalLosesLess,
+    /// A publication is of a dataset without a subject column, so that its editions count rows as persons.
+    EditionsCountRows,
 }
 
-/// What a holder should know about a dataset, a job or a release that is not refused. It quotes
+/// What a holder should know about a dataset, a job, a publication or a release that is not refused. It quotes
 /// no value of a cell but a word for missing.
 #[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,7 +64,7 @@ pub struct Warning {
     pub code: WarningCode,
     /// The situation, and what to do.
     pub detail: String,
-    /// RFC 6901 pointer into the document that causes it: the dataset's definition for a dataset,
+    /// RFC 6901 pointer into the document that causes it: the definition of a dataset or publication,
     /// else the job; absent where no part of it is the cause, and where several are.
     pub pointer: Option<String>,
     /// The columns concerned; absent if there are none.
@@ -188,6 +192,10 @@ impl WarningCode {
                 "they are released unchanged, and values of one, or of two together, are in one row \
                  only; a reader who knows them finds the row"
             }
+            Self::UnchangedNamesPersons => {
+                "by their names they identify persons, and they are released unchanged; leave them out (role \
+                 `identifier`), or declare the key of the persons that the rows are about as `subject`"
+            }
             Self::UnchangedTellsHidden => {
                 "some of them are released unchanged and tell the values of others, which generalization \
                  hides only from readers who do not know which values go together; make them \
@@ -216,6 +224,7 @@ impl WarningCode {
             Self::ManyRowsSuppressed => "more than a tenth of the rows were left out",
             Self::NothingGeneralized => "no quasi-identifier was generalized",
             Self::LocalLosesLess => "local recoding would lose much less detail",
+            Self::EditionsCountRows => "editions count rows as persons",
             Self::SeededOrder => "the order of the released rows is seeded",
         }
     }

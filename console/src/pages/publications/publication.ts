@@ -15,6 +15,7 @@ export interface Publication {
   readonly trigger?: 'submission' | 'manual';
   readonly paused?: boolean;
   readonly created_at?: string;
+  readonly warnings?: readonly { readonly code: string; readonly detail: string }[];
 }
 
 export type EditionStatus = 'queued' | 'running' | 'awaiting_approval' | 'published' | 'refused' | 'failed';

@@ -66,39 +66,56 @@ pub fn unchanged_tells_hidden<'a>(
             count: values.count,
             missing: values.missing,
         };
-        let mut determined = Vec::new();
+        let mut told = Vec::new();
         for (name, hidden) in &hidden {
             cancellation.check()?;
             let share = determined_share(&known, hidden, persons);
-            determined.extend(share.map(|share| (spec.name(), *name, share)));
+            told.extend(share.map(|share| Told {
+                known: spec.name(),
+                hidden: name,
+                share,
+            }));
         }
-        Ok(determined)
+        Ok(told)
     });
-    let determined: Vec<Vec<_>> = of_column.into_iter().collect::<Result<_, _>>()?;
+    let told: Vec<Vec<_>> = of_column.into_iter().collect::<Result<_, _>>()?;
     let unit = if table.subjects.is_some() {
         "persons"
     } else {
         "rows"
     };
-    Ok(warning(determined.concat(), unit))
+    Ok(warning(told.concat(), unit))
 }
 
-/// The warning about pairs of an unchanged column and what it tells, with the share for which it does.
-fn warning(mut determined: Vec<(&str, &str, f64)>, unit: &str) -> Option<Warning> {
+/// A pair of an unchanged column and what it tells.
+#[derive(Clone, Copy)]
+struct Told<'a> {
+    known: &'a str,
+    hidden: &'a str,
+    /// The share of rows, or persons, for which it does.
+    share: f64,
+}
+
+/// The warning about these pairs.
+fn warning(mut told: Vec<Told<'_>>, unit: &str) -> Option<Warning> {
     // Whole percent are enough for the order; ties go to the columns declared first.
-    determined.sort_by_key(|(_, _, share)| Reverse((share * 100.0) as u32));
-    let &(known, hidden, share) = determined.first()?;
+    told.sort_by_key(|pair| Reverse((pair.share * 100.0) as u32));
+    let &Told {
+        known,
+        hidden,
+        share,
+    } = told.first()?;
     let mut detail = format!(
         "`{known}` is released unchanged and tells the value of `{hidden}` for {} % of the {unit}, so \
          generalizing `{hidden}` hides it only from readers who do not know which values go together; \
          make `{known}` a quasi-identifier, or leave it out (role `identifier`)",
         (share * 100.0) as u32
     );
-    if determined.len() > 1 {
-        detail += &format!("; {} pairs of columns are like this", determined.len());
+    if told.len() > 1 {
+        detail += &format!("; {} pairs of columns are like this", told.len());
     }
-    let mut columns: Vec<&str> = determined.iter().map(|(known, ..)| *known).collect();
-    columns.extend(determined.iter().map(|(_, hidden, _)| *hidden));
+    let columns = told.iter().map(|pair| pair.known);
+    let columns = columns.chain(told.iter().map(|pair| pair.hidden));
     let mut named = Vec::new();
     for column in columns {
         if !named.contains(&column) {

@@ -3,13 +3,14 @@
 use super::sensitive_values::{absent_values, undeclared_missing, variants};
 use super::unchanged_column::{LEAST_ROWS, UnchangedColumn};
 use super::{Persons, ValueCodes, pairs_that_single_out};
-use crate::definition::ColumnRole;
+use crate::definition::{ColumnKind, ColumnRole};
 use crate::model::PrivacyModel;
+use crate::name_meaning::NameMeaning;
 use crate::warning::{Warning, WarningCode};
 
 /// The warnings about the rows of a table, given by its columns as they were declared: listed sensitive values
 /// that are in no row or have variants in the rows, words for missing that are not declared, columns released unchanged
-/// whose values single out rows or persons, and the two insensitive columns that single out the most together if neither
+/// whose values single out rows or persons or whose names say that they identify persons, and the two insensitive columns that single out the most together if neither
 /// does alone.
 ///
 /// One pass over the codes of each column with listed values, another where these have variants, and one of each pair of
@@ -40,6 +41,7 @@ pub fn row_warnings<'a>(
             warnings.extend(undeclared_missing(&unchanged));
         }
         warnings.extend(counts.warning(&spec.name, spec.role));
+        warnings.extend(name_warning(&unchanged));
         if spec.role == ColumnRole::Insensitive && counts.singled_out() == 0 && counts.distinct > 1
         {
             together.push(unchanged);
@@ -47,6 +49,21 @@ pub fn row_warnings<'a>(
     }
     warnings.extend(pair_warning(&together));
     warnings
+}
+
+/// The warning about a column whose name says that its values identify persons.
+fn name_warning(unchanged: &UnchangedColumn<'_>) -> Option<Warning> {
+    let UnchangedColumn { spec, counts, .. } = unchanged;
+    let (name, role) = (&*spec.name, spec.role.as_str());
+    let is_one_value = matches!(spec.kind(), ColumnKind::Categorical | ColumnKind::Numeric);
+    let is_found = NameMeaning::of(name).identifies_persons(counts.rows, counts.distinct);
+    let detail = format!(
+        "by its name the {role} column `{name}` identifies persons, and it is released unchanged, also where its \
+         values repeat; leave it out (role `identifier`), or declare it as `subject` if it is the key of the \
+         persons that the rows are about"
+    );
+    let warning = Warning::new(WarningCode::UnchangedNamesPersons, detail).of_columns([name]);
+    (is_one_value && is_found).then_some(warning)
 }
 
 /// The warning about the two columns that together single out the most rows, or persons. By itself, none of the

@@ -18,6 +18,15 @@ pub struct Doubt {
     pub also: Vec<String>,
 }
 
+/// An answer to a doubt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// A column that the doubt is about.
+    pub column: String,
+    /// One of its choices.
+    pub choice: String,
+}
+
 /// The answers to what a placeholder is.
 pub(super) const AS_VALUE: &str = "value";
 pub(super) const AS_MISSING: &str = "missing";

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use pais_core::definition::ColumnKind;
+use pais_core::name_meaning::NameMeaning;
 
 use super::items::SEPARATORS;
-use super::names::NameMeaning;
 use super::observed::{FileColumn, Observed};
 use super::role::{CodeSystem, icd};
 

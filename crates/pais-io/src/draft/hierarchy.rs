@@ -1,8 +1,8 @@
 //! Which hierarchy is made for a column. All proposals of hierarchies are made here.
 
 use pais_core::definition::{ColumnKind, ColumnRole, GeneratedHierarchy};
+use pais_core::name_meaning::NameMeaning;
 
-use super::names::NameMeaning;
 use super::numbers::NumberRange;
 use super::observed::Observed;
 use super::role::{CodeSystem, icd, is_postal, is_year};
@@ -256,9 +256,9 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::{KindAndRole, propose};
-    use crate::draft::names::NameMeaning;
     use crate::draft::observed::Observed;
     use pais_core::definition::{ColumnKind, ColumnRole};
+    use pais_core::name_meaning::NameMeaning;
     use pais_core::table::Column;
 
     fn observed(values: &[&str]) -> Observed {

@@ -1,9 +1,9 @@
 //! How the cells of a column are read.
 
 use pais_core::definition::ColumnKind;
+use pais_core::name_meaning::NameMeaning;
 
 use super::dates::DateForm;
-use super::names::NameMeaning;
 use super::numbers::NumberRange;
 use super::observed::{ColumnType, Observed};
 

@@ -14,7 +14,6 @@ mod items;
 mod json_types;
 mod kind;
 mod missing;
-mod names;
 mod numbers;
 mod observed;
 mod order;
@@ -33,30 +32,31 @@ use std::io::{Cursor, Read};
 
 use pais_core::definition::{ColumnKind, DatasetDefinition};
 use pais_core::missing_words::MISSING_WORDS;
+use pais_core::name_meaning::NameMeaning;
 use pais_core::safe_harbor::SafeHarborCategory;
 use pais_core::schema::{MOST_NAME_BYTES, Schema};
 use pais_core::table::{ReadError, ReadErrorKind, Table, ValueCounters};
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use serde_json::json;
+use serde_with::{Map, serde_as};
 
 use crate::read::parquet::ChunkReader;
 use crate::read::{self, ReadFailure, ReadLimits, TextEncoding, TextFormat, TextParameters};
 use encoding::FoundText;
 use kind::{FileHabits, shown_order};
-use names::NameMeaning;
 use numbers::{FORMS, marks};
 use observed::{FileColumn, Observed};
 use pairs::Pairs;
 use proposal::{Answers, FileFacts, Proposal};
 
-pub use doubt::Doubt;
-pub(crate) use names::KeyName;
+pub use doubt::{Answer, Doubt};
 pub(crate) use observed::ColumnType;
 
 /// Number of rows after which no further chunk is read.
 pub(crate) const MOST_ROWS: u64 = 200_000;
 
 /// A proposed definition.
+#[serde_as]
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Draft {
@@ -65,7 +65,7 @@ pub struct Draft {
     /// How the text of the file is written, as the parameters of a submission.
     pub format: TextFormat,
     /// Column to the reasons for its proposal, in the order of the file.
-    #[serde(serialize_with = "as_map")]
+    #[serde_as(as = "Map<_, _>")]
     #[cfg_attr(
         feature = "openapi",
         schema(value_type = std::collections::BTreeMap<String, Vec<String>>)
@@ -75,7 +75,7 @@ pub struct Draft {
     pub doubts: Vec<Doubt>,
     /// Column to the category of identifiers of HIPAA (45 CFR 164.514(b)(2)) that it probably is; columns
     /// of none are left out.
-    #[serde(serialize_with = "as_map")]
+    #[serde_as(as = "Map<_, _>")]
     #[cfg_attr(
         feature = "openapi",
         schema(value_type = std::collections::BTreeMap<String, SafeHarborCategory>)
@@ -91,30 +91,31 @@ impl Draft {
     /// column also applies to the columns with the same question. Other answers change nothing.
     ///
     /// ```
-    /// use pais_io::draft::{self, DraftOptions};
+    /// use pais_io::draft::{self, Answer, DraftOptions};
     /// use pais_io::read::TextParameters;
     ///
     /// let rows = "seen,cough\n01/02/2020,y\n03/04/2020,n\n05/06/2020,y\n";
     /// let draft = draft::csv(rows.as_bytes(), TextParameters::default(), DraftOptions::default());
     /// let draft = draft.unwrap();
     /// assert_eq!(draft.doubts[0].choices, ["%m/%d/%Y", "%d/%m/%Y"]);
-    /// let answers = [("seen".to_owned(), "%d/%m/%Y".to_owned())];
-    /// let answered = draft.answered(&answers).unwrap();
+    /// let answer = Answer { column: "seen".to_owned(), choice: "%d/%m/%Y".to_owned() };
+    /// let answered = draft.answered(&[answer]).unwrap();
     /// assert_eq!(answered.dataset.columns[0].format.as_deref(), Some("%d/%m/%Y"));
     /// ```
     ///
     /// # Errors
     /// [`ReadErrorKind::Header`] for answers that do not form a dataset, such as a second class.
-    pub fn answered(&self, answers: &[(String, String)]) -> Result<Self, ReadError> {
+    pub fn answered(&self, answers: &[Answer]) -> Result<Self, ReadError> {
         let mut all = Answers::new();
         for doubt in &self.doubts {
             let given = |column: &String| {
-                let mut given = answers.iter().filter(|(of, _)| of == column);
-                given.find_map(|(_, it)| doubt.choices.contains(it).then_some(it))
+                let mut given = answers.iter().filter(|it| it.column == *column);
+                given.find(|it| doubt.choices.contains(&it.choice))
             };
             for column in std::iter::once(&doubt.column).chain(&doubt.also) {
                 if let Some(answer) = given(column).or_else(|| given(&doubt.column)) {
-                    all.entry(column.clone()).or_default().push(answer.clone());
+                    let choices = all.entry(column.clone()).or_default();
+                    choices.push(answer.choice.clone());
                 }
             }
         }
@@ -122,13 +123,6 @@ impl Draft {
         draft.dataset.format.clone_from(&self.dataset.format);
         Ok(draft)
     }
-}
-
-fn as_map<V: Serialize, S: Serializer>(
-    entries: &[(String, V)],
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    serializer.collect_map(entries.iter().map(|(column, value)| (column, value)))
 }
 
 /// What is known about a file after its rows were read.

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use pais_core::definition::{ColumnKind, ColumnRole, DatasetDefinition, GeneratedHierarchy};
+use pais_core::name_meaning::NameMeaning;
 use pais_core::safe_harbor::SafeHarborCategory;
 use pais_core::schema::{Schema, SchemaError, SchemaErrorKind};
 use pais_core::taxonomy::round_range;
@@ -15,7 +16,6 @@ use super::doubt::{AS_MISSING, AS_VALUE, Doubt, OpenQuestion};
 use super::families::{self, Family};
 use super::hierarchy::{self, KindAndRole};
 use super::kind::{self, FileHabits, ProposedKind};
-use super::names::NameMeaning;
 use super::numbers::NumberRange;
 use super::observed::{FileColumn, Observed};
 use super::pairs::Pairs;

@@ -5,9 +5,9 @@
 //! depend on other columns, such as which of several keys identifies the persons, are in `proposal`.
 
 use pais_core::definition::{ColumnKind, ColumnRole};
+use pais_core::name_meaning::NameMeaning;
 
 use super::doubt::OpenQuestion;
-use super::names::NameMeaning;
 use super::numbers::NumberRange;
 use super::observed::{ColumnType, MOST_KEPT, Observed};
 

@@ -1,9 +1,9 @@
 //! The category of HIPAA that a column probably is, by its values and its name.
 
 use pais_core::definition::{ColumnKind, ColumnRole, GeneratedHierarchy};
+use pais_core::name_meaning::NameMeaning;
 use pais_core::safe_harbor::SafeHarborCategory;
 
-use super::names::NameMeaning;
 use super::observed::Observed;
 use super::role::is_postal;
 

@@ -4,7 +4,7 @@ use pais_core::definition::{ColumnKind, ColumnRole};
 use pais_core::table::ReadErrorKind;
 use serde_json::{Value, json};
 
-use super::{DraftFailure, DraftOptions, csv, ndjson};
+use super::{Answer, DraftFailure, DraftOptions, csv, ndjson};
 use crate::read::{TextEncoding, TextParameters};
 
 fn draft(rows: &[u8]) -> Value {
@@ -492,7 +492,7 @@ fn a_sensitive_column_with_several_items_in_some_cells_is_asked_about() {
         (ColumnRole::QuasiIdentifier, ColumnKind::Set)
     );
     assert_eq!(draft.doubts[0].column, "diagnosis");
-    let answers = [("diagnosis".to_owned(), "sensitive".to_owned())];
+    let answers = [answer("diagnosis", "sensitive")];
     let answered = draft.answered(&answers).unwrap();
     let column = &answered.dataset.columns[1];
     assert_eq!(
@@ -522,7 +522,7 @@ fn columns_with_the_same_few_values_are_asked_about_once_and_answered_together()
     .unwrap();
     assert_eq!(draft.doubts.len(), 1);
     assert_eq!(draft.doubts[0].also, ["other", "third"]);
-    let answers = [("one".to_owned(), "quasi_identifier".to_owned())];
+    let answers = [answer("one", "quasi_identifier")];
     let answered = draft.answered(&answers).unwrap();
     assert!(answered.doubts.is_empty());
     let roles = answered
@@ -532,13 +532,13 @@ fn columns_with_the_same_few_values_are_asked_about_once_and_answered_together()
         .map(|column| column.role.as_str());
     assert!(roles.eq(["quasi_identifier"; 4]));
     // An answer that is not a choice changes nothing.
-    let other = [("one".to_owned(), "zzsecretzz".to_owned())];
+    let other = [answer("one", "zzsecretzz")];
     assert_eq!(draft.answered(&other).unwrap().dataset, draft.dataset);
     // Neither does one to a question that nobody asked.
-    let unasked = [("sex".to_owned(), "insensitive".to_owned())];
+    let unasked = [answer("sex", "insensitive")];
     assert_eq!(draft.answered(&unasked).unwrap().dataset, draft.dataset);
     // Nor does a role that the question does not offer.
-    let class = [("one".to_owned(), "class".to_owned())];
+    let class = [answer("one", "class")];
     assert_eq!(draft.answered(&class).unwrap().dataset, draft.dataset);
 }
 
@@ -802,12 +802,19 @@ fn few_whole_numbers_without_a_telling_name_are_asked_about() {
     }
 }
 
+fn answer(column: &str, choice: &str) -> Answer {
+    Answer {
+        column: column.to_owned(),
+        choice: choice.to_owned(),
+    }
+}
+
 /// A csv draft, its questions answered, and its schema read over the file.
 fn answered(text: &str, answers: &[(&str, &str)]) -> super::Draft {
     let options = DraftOptions::default();
     let draft = csv(text.as_bytes(), TextParameters::default(), options).unwrap();
     let answers = answers.iter();
-    let answers = answers.map(|(column, answer)| ((*column).to_owned(), (*answer).to_owned()));
+    let answers = answers.map(|(column, choice)| answer(column, choice));
     let draft = draft.answered(&answers.collect::<Vec<_>>()).unwrap();
     let schema = pais_core::schema::Schema::inline(&draft.dataset).unwrap();
     crate::read::csv::read_table(&schema, text.as_bytes()).unwrap();

@@ -5,10 +5,9 @@ use std::hash::{BuildHasher, Hash};
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 use pais_core::definition::ColumnRole;
+use pais_core::name_meaning::KeyName;
 use pais_core::schema::{Schema, SchemaColumn};
 use pais_core::warning::{Warning, WarningCode};
-
-use crate::draft::KeyName;
 
 /// Maximum number of digests that are kept of all identifier columns together. A hash table of this size takes
 /// 19 MiB.
@@ -46,6 +45,14 @@ struct IdentifierCounts {
     repeated: u64,
     /// Distinct pairs of a value and a subject.
     of_subjects: u64,
+}
+
+/// The digest of a cell.
+#[derive(Clone, Copy, Debug)]
+struct CellDigest {
+    /// The index of its column in the counter.
+    column: usize,
+    value: u64,
 }
 
 /// Digests of values, up to a number.
@@ -111,9 +118,9 @@ impl IdentifierRepeats {
             .filter_map(move |counted| counted.warning(rows, subject))
     }
 
-    /// Adds the cells of a row, each with the index of its column.
-    fn push(&mut self, cells: &[(usize, u64)], subject: Option<u64>) {
-        for &(column, value) in cells {
+    /// Adds the cells of a row.
+    fn push(&mut self, cells: &[CellDigest], subject: Option<u64>) {
+        for &CellDigest { column, value } in cells {
             let counted = &mut self.columns[column];
             match self.values.add((column, value)) {
                 Some(true) => counted.distinct += 1,
@@ -172,8 +179,8 @@ pub(super) struct IdentifierCells<'s> {
     /// The columns in the order of the file, each with its index in the counter.
     columns: Vec<(usize, &'s SchemaColumn)>,
     next: usize,
-    /// The digests of the row's identifiers, each with the index of its column.
-    row: Vec<(usize, u64)>,
+    /// The row's identifiers.
+    row: Vec<CellDigest>,
     /// The digest of the row's subject.
     subject: Option<u64>,
     /// The slot of the subject column.
@@ -204,15 +211,15 @@ impl<'s> IdentifierCells<'s> {
     /// Adds the next identifier cell of the row; `None` is null.
     #[inline]
     pub(super) fn push(&mut self, cell: Option<&str>) {
-        let Some((column, spec)) = self.columns.get(self.next) else {
+        let Some(&(column, spec)) = self.columns.get(self.next) else {
             return;
         };
         self.next = (self.next + 1) % self.columns.len();
         if let Some(cell) = cell
             && !spec.is_missing(cell)
         {
-            let digest = self.repeats.values.hasher.hash_one(cell.trim());
-            self.row.push((*column, digest));
+            let value = self.repeats.values.hasher.hash_one(cell.trim());
+            self.row.push(CellDigest { column, value });
         }
     }
 
@@ -237,7 +244,7 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
-    use super::IdentifierRepeats;
+    use super::{CellDigest, IdentifierRepeats};
     use crate::read::tests::schema;
     use crate::read::{ReadLimits, TextFormat, csv, ndjson};
     use pais_core::schema::Schema;
@@ -395,8 +402,9 @@ mod tests {
             let mut bounded = IdentifierRepeats::new(&schema).unwrap();
             bounded.values.most = most;
             for cell in &cells {
-                exact.push(&[(0, u64::from(*cell))], None);
-                bounded.push(&[(0, u64::from(*cell))], None);
+                let row = [CellDigest { column: 0, value: u64::from(*cell) }];
+                exact.push(&row, None);
+                bounded.push(&row, None);
             }
             let distinct: std::collections::HashSet<_> = cells.iter().collect();
             let repeated = (cells.len() - distinct.len()) as u64;

@@ -5,12 +5,10 @@ use pais_core::definition::{ColumnRole, Job};
 use pais_core::model::{GroupModel, PrivacyModel};
 use pais_core::reimport;
 use pais_core::schema::{Schema, SchemaColumn};
-use pais_core::table::{Column, GROUP_COLUMN, ReleasedTable, Subjects, Table};
+use pais_core::table::{Column, GROUP_COLUMN, ReleasedTable, Subjects, Table, UnchangedRisk};
 
 use super::subjects::ReleasedSubjects;
-use super::{
-    FoundRecoding, RawFinding, ReleaseError, ReleaseVerification, unchanged_rows, warnings,
-};
+use super::{FoundRecoding, RawFinding, ReleaseError, ReleaseVerification, unchanged, warnings};
 use crate::anatomy_assignment::{SensitiveTable, assign_anatomy};
 use crate::{
     CountedTable, OriginalColumn, PrivacyFinding, RawSensitive, join_sensitive, verify_groups,
@@ -63,7 +61,7 @@ pub(super) fn verify(
         privacy: None,
         subjects: None,
         undecided: None,
-        unchanged: unchanged_rows(schema, qit, cancellation)?,
+        unchanged: UnchangedRisk::default(),
         raw: Some(RawFinding {
             rows: raw.rows as u64,
             made_up: assignment.made_up,
@@ -72,6 +70,7 @@ pub(super) fn verify(
             recoding,
         }),
     };
+    let mut counted = None;
     if let Some(source_rows) = &assignment.source_rows {
         let cells = sensitive.iter();
         let cells: Vec<_> = cells
@@ -91,10 +90,13 @@ pub(super) fn verify(
                 let alike = &assignment.interchangeable;
                 let k = model.k.get();
                 let persons = ReleasedSubjects::new(subjects.as_ref(), source_rows, alike, k);
-                found.set_subjects(persons.decide(&joined, k, decide)?);
+                let decided = persons.decide(&joined, k, decide)?;
+                counted = decided.subjects.is_some().then_some(persons);
+                found.set_subjects(decided);
             }
             None => found.privacy = Some(decide((&joined).into())?),
         }
     }
+    found.unchanged = unchanged(schema, qit, counted.as_ref(), cancellation)?;
     Ok(found)
 }

@@ -66,7 +66,8 @@ pub struct ReleaseVerification {
     pub undecided: Option<Undecided>,
     /// The comparison with the raw table, where it was given.
     pub raw: Option<RawFinding>,
-    /// What the columns that are released unchanged say of the rows by themselves.
+    /// What the columns that are released unchanged say by themselves of the rows, or of the persons if these are in
+    /// `subjects`.
     pub unchanged: UnchangedRisk,
     /// Warnings about what is not refused: bounds without effect, and columns that single out rows.
     pub warnings: Vec<Warning>,
@@ -261,16 +262,19 @@ pub fn verify_release(
                 subjects: None,
                 undecided: None,
                 raw: None,
-                unchanged: unchanged_rows(schema, table, cancellation)?,
+                unchanged: UnchangedRisk::default(),
                 warnings,
             };
+            let mut counted = None;
             let model = (&found.model, job.recoding);
             match raw {
                 Some(raw) if schema.subject().is_some() => {
                     let k = model.0.k().get();
                     let (raw, subjects) = compare(schema, job, table, raw, k)?;
-                    let by = |counted: CountedTable| decide(schema, model, counted, cancellation);
+                    let by = |table: CountedTable| decide(schema, model, table, cancellation);
                     let decided = subjects.decide(table, k, by)?;
+                    let is_counted = decided.subjects.is_some();
+                    counted = is_counted.then_some(subjects);
                     found.set_subjects(decided);
                     found.raw = Some(raw);
                 }
@@ -285,6 +289,7 @@ pub fn verify_release(
                     found.privacy = Some(privacy);
                 }
             }
+            found.unchanged = unchanged(schema, table, counted.as_ref(), cancellation)?;
             Ok(found)
         }
         ReleaseTables::Anatomized { qit, counts } => {
@@ -409,13 +414,15 @@ fn compare(
     Ok((finding, subjects))
 }
 
-/// What the unchanged columns of a release single out. Rows are counted, because the release does not name the persons.
-fn unchanged_rows(
+/// What the unchanged columns of a release single out. Without the persons of its rows, which it does not name, rows
+/// are counted.
+fn unchanged(
     schema: &Schema,
     table: &ReleasedTable,
+    subjects: Option<&ReleasedSubjects>,
     cancellation: &Cancellation,
 ) -> Result<UnchangedRisk, Stopped> {
-    let persons = Persons::Rows(table.rows);
+    let persons = subjects.map_or(Persons::Rows(table.rows), ReleasedSubjects::persons);
     UnchangedRisk::of_released(schema, table, persons, cancellation)
 }
 

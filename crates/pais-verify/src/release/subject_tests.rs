@@ -72,6 +72,20 @@ fn persons_of_the_raw_table_are_counted() {
     assert_eq!(found.raw.unwrap().made_up, 0);
 }
 
+/// Both rows of a patient have a diagnosis that nobody else has; of another one there is one row.
+#[test]
+fn unchanged_columns_single_out_persons_where_the_raw_table_names_them() {
+    let raw = "patient,age,diagnosis\np1,21,gout\np1,25,gout\np2,33,flu\n\
+        p3,71,flu\np4,78,cold\np5,90,flu\n";
+    let released = "age,diagnosis\n\"[0,50)\",gout\n\"[0,50)\",gout\n\"[0,50)\",flu\n\
+        \"[50,99]\",cold\n\"[50,99]\",flu\n\"[50,99]\",flu\n";
+    let found = verify(2, released, Some(raw));
+    assert_eq!(persons(&found), Some(5));
+    assert_eq!(found.unchanged.singled_out_share, 2.0 / 5.0);
+    let found = verify(2, released, None);
+    assert_eq!(found.unchanged.singled_out_share, 1.0 / 6.0);
+}
+
 #[test]
 fn rows_alone_decide_neither_way_where_they_are_enough() {
     let found = verify(3, HALVES, None);

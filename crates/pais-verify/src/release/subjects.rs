@@ -5,7 +5,7 @@ use std::fmt;
 
 use pais_core::model::PrivacyModel;
 use pais_core::schema::Schema;
-use pais_core::table::{ReleasedTable, Subjects};
+use pais_core::table::{Persons, ReleasedTable, Subjects};
 
 use super::FoundSubjects;
 use crate::{CountedTable, PrivacyFinding};
@@ -80,6 +80,8 @@ pub(super) struct ReleasedSubjects {
     rows: usize,
     /// The person of each row; `None` if no person has several raw rows.
     of_row: Option<Vec<u32>>,
+    /// Exclusive upper bound of the persons.
+    codes: usize,
     /// If released rows can be of other persons: rows of a group that are of at least *K* persons in any case.
     sufficient_rows: Option<u64>,
 }
@@ -99,6 +101,7 @@ impl ReleasedSubjects {
             return Self {
                 rows,
                 of_row: None,
+                codes: rows,
                 sufficient_rows: None,
             };
         };
@@ -114,7 +117,16 @@ impl ReleasedSubjects {
         Self {
             rows,
             of_row: Some(of_row.map(|row| person(row).unwrap_or(unknown)).collect()),
+            codes: subjects.codes() + 1,
             sufficient_rows: (!is_known).then(|| subjects.sufficient_rows(k)),
+        }
+    }
+
+    /// The persons, as those of a table.
+    pub(super) fn persons(&self) -> Persons<'_> {
+        match &self.of_row {
+            Some(of_row) => Persons::Named(of_row, self.codes),
+            None => Persons::Rows(self.rows),
         }
     }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypedDict
 
-from .problems import Problem
+from .problems import Problem, Warning
 from .releases import Recipient
 from .words import EditionStatus, Trigger
 
@@ -29,6 +29,7 @@ class Publication(TypedDict, total=False):
     trigger: Trigger
     paused: bool
     created_at: str
+    warnings: list[Warning]
 
 
 class Edition(TypedDict, total=False):

@@ -1,65 +1,65 @@
 //! What the name of a column says about it, in English and in German.
 
-use pais_core::column_name::{is_in, words};
+use crate::column_name::{is_in, words};
 
 /// What a column is about, by its name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct NameMeaning {
+pub struct NameMeaning {
     /// Identifies or contacts a person: a name, an address, a telephone number, the number of a physician.
-    pub(super) is_direct: bool,
+    pub is_direct: bool,
     /// A key of something.
-    pub(super) is_key: bool,
+    pub is_key: bool,
     /// A key of something, if its values look like keys: the name is one word that ends with `id`.
-    pub(super) is_key_at_end: bool,
+    pub is_key_at_end: bool,
     /// A number of something, which can be a key.
-    pub(super) is_number: bool,
+    pub is_number: bool,
     /// A number of things, or an amount.
-    pub(super) is_count: bool,
+    pub is_count: bool,
     /// The something is a person.
-    pub(super) is_person: bool,
+    pub is_person: bool,
     /// Only a person: `patient`.
-    pub(super) is_person_alone: bool,
+    pub is_person_alone: bool,
     /// The something is a stay, an order or another thing that a person has several of.
-    pub(super) is_event: bool,
+    pub is_event: bool,
     /// The something is a stay or case of a person.
-    pub(super) is_stay: bool,
+    pub is_stay: bool,
     /// Only a stay: `Fall`.
-    pub(super) is_stay_alone: bool,
+    pub is_stay_alone: bool,
     /// What other people know about a person.
-    pub(super) is_known: bool,
+    pub is_known: bool,
     /// An age.
-    pub(super) is_age: bool,
+    pub is_age: bool,
     /// A year.
-    pub(super) is_year: bool,
+    pub is_year: bool,
     /// Income, which neighbours can guess.
-    pub(super) is_income: bool,
+    pub is_income: bool,
     /// What nobody should learn about a person.
-    pub(super) is_sensitive: bool,
+    pub is_sensitive: bool,
     /// A diagnosis, often a code of ICD.
-    pub(super) is_diagnosis: bool,
+    pub is_diagnosis: bool,
     /// A group of stays or diagnoses, such as a DRG, which is no code of ICD.
-    pub(super) is_group_of_cases: bool,
+    pub is_group_of_cases: bool,
     /// A procedure, often a code.
-    pub(super) is_procedure: bool,
+    pub is_procedure: bool,
     /// What happened in the end, which analysts predict.
-    pub(super) is_outcome: bool,
+    pub is_outcome: bool,
     /// A status or result, which can be the outcome.
-    pub(super) is_result: bool,
+    pub is_result: bool,
     /// A postal code.
-    pub(super) is_postal: bool,
+    pub is_postal: bool,
     /// A date or time.
-    pub(super) is_date: bool,
+    pub is_date: bool,
     /// A date, and no other time.
-    pub(super) is_day: bool,
+    pub is_day: bool,
     /// A code or type, whose numbers are labels.
-    pub(super) is_code: bool,
+    pub is_code: bool,
     /// The text of a code.
-    pub(super) is_description: bool,
+    pub is_description: bool,
 }
 
 /// What the name of an identifier column says about whether it is a key of persons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum KeyName {
+pub enum KeyName {
     /// It is.
     Person,
     /// It is none: its values are shared by persons, as names, addresses, wards and dates are.
@@ -70,15 +70,9 @@ pub(crate) enum KeyName {
 
 impl KeyName {
     /// Of a column with this name.
-    pub(crate) fn of(name: &str) -> Self {
+    pub fn of(name: &str) -> Self {
         let name = NameMeaning::of(name);
-        let is_shared = name.is_direct
-            || name.is_known
-            || name.is_sensitive
-            || name.is_postal
-            || name.is_date
-            || name.is_year;
-        if is_shared {
+        if name.is_direct || name.is_shared() {
             Self::Other
         } else if name.is_person && (name.is_key || name.is_person_alone) {
             Self::Person
@@ -87,6 +81,10 @@ impl KeyName {
         }
     }
 }
+
+/// Names such as `patient`, `mobile` and `visit_no` are also those of columns of kinds and counts, which have few
+/// values.
+const FEW_VALUES: u64 = 12;
 
 const DIRECT: &str = "\
     email mail phone telephone tel mobile fax ssn passport iban surname lastname firstname \
@@ -239,7 +237,7 @@ const DESCRIPTION: &str = "\
 
 impl NameMeaning {
     /// The meaning of a column's name. A digit at the end of a word counts columns: `diag_1`, `Race2`.
-    pub(super) fn of(name: &str) -> Self {
+    pub fn of(name: &str) -> Self {
         let whole = words(name);
         let stem = |word: &String| {
             let stem = word.trim_end_matches(|it: char| it.is_ascii_digit());
@@ -306,8 +304,24 @@ impl NameMeaning {
         }
     }
 
+    /// Whether many persons have each value: what they are, and where or when something was.
+    fn is_shared(self) -> bool {
+        self.is_known || self.is_sensitive || self.is_postal || self.is_date || self.is_year
+    }
+
+    /// Whether the values of a column with this name identify persons: they name or reach one each, or are keys of
+    /// persons or of their stays. `rows` rows have one of `distinct` values.
+    pub fn identifies_persons(self, rows: u64, distinct: u64) -> bool {
+        let has_many = distinct > FEW_VALUES || distinct.saturating_mul(2) >= rows;
+        let is_key = self.is_key && (self.is_person || self.is_stay);
+        let can_be_key = self.is_person_alone || (self.is_stay && self.is_number);
+        let names_key = is_key || (can_be_key && has_many);
+        let is_of_key = names_key && !self.is_shared() && !self.is_code;
+        distinct > 1 && (is_of_key || (self.is_direct && has_many))
+    }
+
     /// Whether it is a key of persons, and not of their stays.
-    pub(super) fn is_key_of_persons(self) -> bool {
+    pub fn is_key_of_persons(self) -> bool {
         self.is_person && !self.is_stay && (self.is_key || self.is_person_alone)
     }
 }
@@ -431,5 +445,69 @@ mod tests {
         assert!(!of("marital_status").is_result);
         assert!(of("APR DRG Description").is_description && of("APR DRG Code").is_code);
         assert_eq!(of("fnlwgt"), NameMeaning::default());
+    }
+
+    #[test]
+    fn names_of_keys_of_persons_and_their_stays_and_of_what_names_them_identify_persons() {
+        let identifies = |name: &str| NameMeaning::of(name).identifies_persons(1_000, 500);
+        for name in [
+            "PatNr",
+            "patient_id",
+            "Fallnummer",
+            "encounter_id",
+            "MRN",
+            "AHV_pseudonym",
+            "Fall-Nr",
+            "SSN",
+            "Nachname",
+            "e-mail",
+            "Patient",
+        ] {
+            assert!(identifies(name), "{name}");
+        }
+        for name in [
+            "patient_class",
+            "patient_age",
+            "number_of_patients",
+            "admission_type_id",
+            "ward_id",
+            "device_id",
+            "drug_name",
+            "insurance",
+            "lab value",
+            "id",
+        ] {
+            assert!(!identifies(name), "{name}");
+        }
+        // One value says nothing, and of a few, each in many rows, none names a person.
+        assert!(!NameMeaning::of("PatNr").identifies_persons(1_000, 1));
+        assert!(NameMeaning::of("PatNr").identifies_persons(1_000, 2));
+        assert!(!NameMeaning::of("mobile").identifies_persons(1_000, 3));
+        assert!(!NameMeaning::of("visit_no").identifies_persons(1_000, 8));
+        assert!(NameMeaning::of("surname").identifies_persons(6, 3));
+    }
+
+    /// What experts declare of the columns of public tables (`tests/data/drafts`).
+    #[test]
+    fn no_column_that_experts_release_identifies_persons_by_its_name() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/drafts");
+        let mut columns = 0;
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if !path.to_string_lossy().ends_with(".roles.csv") {
+                continue;
+            }
+            let roles = std::fs::read_to_string(&path).unwrap();
+            for line in roles.lines().skip(1) {
+                let (name, rest) = line.split_once(',').unwrap();
+                let role = rest.split(',').next().unwrap();
+                if !["identifier", "subject"].contains(&role) {
+                    let is_found = NameMeaning::of(name).identifies_persons(1_000, 1_000);
+                    assert!(!is_found, "{name} of {}", path.display());
+                    columns += 1;
+                }
+            }
+        }
+        assert!(columns > 300, "{columns}");
     }
 }
