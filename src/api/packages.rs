@@ -20,7 +20,8 @@ use crate::db::StoreError;
 use crate::db::releases::{StoredRelease, StoredTable};
 use crate::engine::WorkError;
 use crate::engine::data_package::{PackagedTable, descriptor};
-use crate::engine::rendered_tables::{Rendering, SpoolWriter, SpooledFile, unwritable};
+use crate::engine::rendered_tables::SpooledFile;
+use crate::engine::rendering::{Rendering, SpoolWriter, unwritable};
 use crate::ids::ReleaseId;
 use crate::problem::{Code, Problem};
 

@@ -13,7 +13,8 @@ use tokio::runtime::Handle;
 
 use crate::db::release_files::{self, ReleaseFile};
 use crate::db::releases;
-use crate::engine::rendered_tables::{SpoolWriter, SpooledFile, unwritable};
+use crate::engine::rendered_tables::SpooledFile;
+use crate::engine::rendering::{SpoolWriter, unwritable};
 use crate::engine::{WorkError, locations};
 use crate::ids::{OrganizationId, ReleaseId};
 use crate::storage::object_stores::LocationError;

@@ -11,7 +11,7 @@ use utoipa::IntoParams;
 
 use crate::db::releases::{self, StoredTable};
 use crate::engine::composition_tables::ANATOMIZED_TABLE;
-use crate::engine::rendered_tables::Rendering;
+use crate::engine::rendering::Rendering;
 use crate::ids::ReleaseId;
 use crate::problem::{Code, Problem};
 

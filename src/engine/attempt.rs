@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::WorkError;
 use super::records::{SweepItem, to_json};
 use super::release_packing::{self, PackedRelease, ReleaseOrigin};
-use super::rendered_tables::RenderedTables;
+use super::rendering::RenderedTables;
 use crate::db::StoreError;
 use crate::db::datasets::StoredDataset;
 use crate::db::editions::DecidedEdition;

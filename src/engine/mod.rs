@@ -7,7 +7,8 @@
 //! - `attempt`, `edition_attempt`, `records`: the search of a job, or the decision of an edition, and its
 //!   results as they are stored.
 //! - `scaled_attempt`: the same over rows that an executor counts.
-//! - `release_packing`, `rendered_tables`, `stacked_editions`: released tables in the database and in files.
+//! - `release_packing`, `rendering`, `rendered_tables`, `stacked_editions`: released tables in the database and in
+//!   files.
 //! - `publication_job`: which jobs can be repeated.
 //! - `composition_tables`: what releases disclose together. `data_package`: the description of a package.
 
@@ -23,6 +24,7 @@ pub(crate) mod publication_job;
 pub mod records;
 pub(crate) mod release_packing;
 pub(crate) mod rendered_tables;
+pub(crate) mod rendering;
 #[cfg(feature = "scale")]
 pub(crate) mod scaled_attempt;
 pub(crate) mod stacked_editions;

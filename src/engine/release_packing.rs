@@ -36,7 +36,7 @@ use pais_verify::PrivacyFinding;
 use super::WorkError;
 use super::locations::NewReleaseFolder;
 use super::records::to_json;
-use super::rendered_tables::{RenderedTables, SpoolWriter};
+use super::rendering::{RenderedTables, SpoolWriter};
 
 /// The owner and the source of a release.
 #[derive(Clone, Debug)]

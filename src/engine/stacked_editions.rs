@@ -11,7 +11,8 @@ use crate::db::StoreError;
 use crate::db::releases::{self, StoredTable};
 
 use super::publication_job::EDITION_COLUMN;
-use super::rendered_tables::{Renderer, Rendering, SpooledFile, render};
+use super::rendered_tables::{Renderer, SpooledFile};
+use super::rendering::{Rendering, render};
 use super::{WorkError, release_packing};
 
 /// The labels of the table.

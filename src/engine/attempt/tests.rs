@@ -22,7 +22,7 @@ use crate::db::datasets::StoredDataset;
 use crate::db::key_ring::KeyRing;
 use crate::engine::WorkError;
 use crate::engine::release_packing::ReleaseOrigin;
-use crate::engine::rendered_tables::RenderedTables;
+use crate::engine::rendering::RenderedTables;
 use crate::ids::{JobId, OrganizationId, ReleaseId};
 use crate::problem::Code;
 use crate::storage::{Storage, StorageLimits};
