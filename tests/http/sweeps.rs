@@ -61,7 +61,11 @@ async fn a_sweep_has_a_row_for_each_combination_and_each_can_be_released() {
     assert_eq!(steps["items"].as_array().unwrap().len(), 7);
     let open = hospital.get(&format!("{job}/steps?k=2")).await;
     let problem = open.problem(422, "invalid_job");
-    assert_eq!(problem["errors"][0]["pointer"], "/l");
+    // A pointer would be into a body.
+    assert!(
+        text(&problem["detail"]).ends_with("choose one by `l`"),
+        "{problem}"
+    );
 
     let body = json!({ "job_id": id(&job), "l": 2, "k": 2 });
     let release = hospital.post("/v1/releases", &body).await.json(201);
