@@ -94,12 +94,15 @@ pub(crate) enum FieldPatch<T> {
     Set(T),
 }
 
-impl<T: Clone> FieldPatch<T> {
+impl<T> FieldPatch<T> {
     fn of_present(value: Option<T>) -> Self {
         value.map_or(Self::Reset, Self::Set)
     }
 
-    fn apply(&self, field: &mut Option<T>) {
+    fn apply(&self, field: &mut Option<T>)
+    where
+        T: Clone,
+    {
         match self {
             Self::Keep => {}
             Self::Reset => *field = None,
@@ -109,7 +112,7 @@ impl<T: Clone> FieldPatch<T> {
 }
 
 /// A field that is present.
-fn given<'de, D: Deserializer<'de>, T: Clone + Deserialize<'de>>(
+fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
 ) -> Result<FieldPatch<T>, D::Error> {
     Option::deserialize(deserializer).map(FieldPatch::of_present)

@@ -61,7 +61,7 @@ impl<T: DeserializeOwned> FromRequestParts<AppState> for Parameters<T> {
     }
 }
 
-/// What is wrong with a query whose parameters cannot be told apart.
+/// What is wrong with a query that cannot be parsed.
 const NO_QUERY: &str = "the query is not of the form `?name=value&…`";
 
 /// The parameter that is missing according to the reason of a rejection.

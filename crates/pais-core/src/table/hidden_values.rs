@@ -66,30 +66,30 @@ pub fn unchanged_tells_hidden<'a>(
             count: values.count,
             missing: values.missing,
         };
-        let mut told = Vec::new();
+        let mut pairs = Vec::new();
         for (name, hidden) in &hidden {
             cancellation.check()?;
             let share = determined_share(&known, hidden, persons);
-            told.extend(share.map(|share| Told {
+            pairs.extend(share.map(|share| DeterminedPair {
                 known: spec.name(),
                 hidden: name,
                 share,
             }));
         }
-        Ok(told)
+        Ok(pairs)
     });
-    let told: Vec<Vec<_>> = of_column.into_iter().collect::<Result<_, _>>()?;
+    let pairs: Vec<Vec<_>> = of_column.into_iter().collect::<Result<_, _>>()?;
     let unit = if table.subjects.is_some() {
         "persons"
     } else {
         "rows"
     };
-    Ok(warning(told.concat(), unit))
+    Ok(warning(pairs.concat(), unit))
 }
 
-/// A pair of an unchanged column and what it tells.
+/// A pair of an unchanged column and a quasi-identifier whose value it determines.
 #[derive(Clone, Copy)]
-struct Told<'a> {
+struct DeterminedPair<'a> {
     known: &'a str,
     hidden: &'a str,
     /// The share of rows, or persons, for which it does.
@@ -97,25 +97,25 @@ struct Told<'a> {
 }
 
 /// The warning about these pairs.
-fn warning(mut told: Vec<Told<'_>>, unit: &str) -> Option<Warning> {
+fn warning(mut pairs: Vec<DeterminedPair<'_>>, unit: &str) -> Option<Warning> {
     // Whole percent are enough for the order; ties go to the columns declared first.
-    told.sort_by_key(|pair| Reverse((pair.share * 100.0) as u32));
-    let &Told {
+    pairs.sort_by_key(|pair| Reverse((pair.share * 100.0) as u32));
+    let &DeterminedPair {
         known,
         hidden,
         share,
-    } = told.first()?;
+    } = pairs.first()?;
     let mut detail = format!(
         "`{known}` is released unchanged and tells the value of `{hidden}` for {} % of the {unit}, so \
          generalizing `{hidden}` hides it only from readers who do not know which values go together; \
          make `{known}` a quasi-identifier, or leave it out (role `identifier`)",
         (share * 100.0) as u32
     );
-    if told.len() > 1 {
-        detail += &format!("; {} pairs of columns are like this", told.len());
+    if pairs.len() > 1 {
+        detail += &format!("; {} pairs of columns are like this", pairs.len());
     }
-    let columns = told.iter().map(|pair| pair.known);
-    let columns = columns.chain(told.iter().map(|pair| pair.hidden));
+    let columns = pairs.iter().map(|pair| pair.known);
+    let columns = columns.chain(pairs.iter().map(|pair| pair.hidden));
     let mut named = Vec::new();
     for column in columns {
         if !named.contains(&column) {
@@ -244,8 +244,8 @@ impl PairCounts {
         let guessed = of_hidden.into_iter().max().unwrap_or(0);
         let is_enough = counted >= LEAST_ROWS && 2 * counted >= present && guessed < counted;
         // λ is at least 0.9.
-        let tells = 10 * (determined - guessed) >= 9 * (counted - guessed);
-        (is_enough && tells).then(|| determined as f64 / counted as f64)
+        let is_determined = 10 * (determined - guessed) >= 9 * (counted - guessed);
+        (is_enough && is_determined).then(|| determined as f64 / counted as f64)
     }
 }
 
