@@ -203,7 +203,10 @@ fn batches(
 
 /// The error that ends the connection of an export, so that the client sees that it is incomplete.
 fn cut_short(error: &StoreError) -> std::io::Error {
-    tracing::error!(%error, "an export of the audit log was cut short");
+    tracing::error!(
+        error = error as &dyn std::error::Error,
+        "an export of the audit log was cut short"
+    );
     std::io::Error::other("the export was cut short")
 }
 

@@ -15,8 +15,9 @@ use crate::db::datasets::StoredDataset;
 use crate::db::organizations;
 use crate::db::releases::{self, StoredRelease};
 use crate::db::submissions::{self, SubmissionRows, Which};
-use crate::engine::composition_tables::{self, Decision, PartsError, StoredParts, UnknownRows};
-use crate::engine::load_rows;
+use crate::engine::composition_tables::{
+    self, CompositionResult, PartsError, StoredParts, UnknownRows,
+};
 use crate::ids::ReleaseId;
 use crate::problem::{Code, Problem};
 
@@ -172,9 +173,9 @@ pub(super) async fn compose(
     let parts = stored.parts.iter();
     let releases: Vec<StoredRelease> = parts.map(|part| part.release.clone()).collect();
     Ok(match decide(app, dataset, stored).await? {
-        Decision::Decided(found) if found.joined.is_empty() => alone(&releases, ids),
-        Decision::Decided(found) => joined(&found, &releases, ids),
-        Decision::Undecided(error) => CompositionDocument::undecided(
+        CompositionResult::Decided(found) if found.joined.is_empty() => alone(&releases, ids),
+        CompositionResult::Decided(found) => joined(&found, &releases, ids),
+        CompositionResult::Undecided(error) => CompositionDocument::undecided(
             ids,
             format!("it cannot be decided whether the privacy model holds: {error}"),
         ),
@@ -194,7 +195,7 @@ async fn load_parts(
     ids: &[ReleaseId],
 ) -> Result<StoredReleases, PartsError> {
     let store = &app.db;
-    let key = load_rows::open_key(&app.keys, dataset)?;
+    let key = dataset.open_key(&app.keys)?;
     let parts = composition_tables::load(store, &key, app.caller.organization, ids.to_vec());
     let parts = parts.await?;
     let present = submissions::rows_by_submission(store, dataset.id, Which::Stored).await?;
@@ -214,7 +215,7 @@ async fn decide(
     app: &CallerApp,
     dataset: StoredDataset,
     stored: StoredReleases,
-) -> Result<Decision, ApiError> {
+) -> Result<CompositionResult, ApiError> {
     let StoredReleases {
         mut parts,
         submissions,

@@ -11,7 +11,7 @@ use crate::db::seal::DataKey;
 use crate::db::submissions::{self, Which};
 use crate::engine::records::{SweepItem, SweepStatus};
 use crate::engine::table_work::TableWork;
-use crate::engine::{WorkError, attempt, load_rows, locations};
+use crate::engine::{WorkError, attempt, locations};
 use crate::problem::{Code, Problem};
 
 use super::datasets::find;
@@ -81,7 +81,7 @@ impl FoundTable {
             let detail = "no generalization meets this combination; `GET /v1/jobs/{id}/sweep` has the reason";
             return Err(ApiError::new(Code::JobNotSucceeded, detail));
         }
-        let key = load_rows::open_key(&app.keys, &dataset)?;
+        let key = dataset.open_key(&app.keys)?;
         let steps = runs::step_records(&app.db, &key, job.id, run).await?;
         check_step(&steps, step)?;
         Ok(Self {

@@ -310,7 +310,7 @@ async fn insert_job(
     reservation: &mut Option<Reservation>,
 ) -> Result<IdempotentAnswer, ApiError> {
     let dataset = check_job(app, request).await?;
-    let key = load_rows::open_key(&app.keys, &dataset)?;
+    let key = dataset.open_key(&app.keys)?;
     let new = NewJob {
         dataset: dataset.id,
         columns_revision: dataset.columns_revision,

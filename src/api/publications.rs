@@ -16,7 +16,7 @@ use crate::db::publications::{
     self, NewPublication, NewRecipient, Publication, PublicationChange, PublicationPatch,
     ReceivedPublication, Trigger,
 };
-use crate::engine::{load_rows, publication_job};
+use crate::engine::publication_job;
 use crate::ids::PublicationId;
 use crate::problem::{Code, Problem};
 use crate::roles::Role;
@@ -130,7 +130,7 @@ async fn create_publication(
     let below_job = |problem: Problem| problem.map_pointers(|it| format!("/job{it}"));
     let job = checked_job(&new.job, &dataset).map_err(below_job)?;
     policy.check_job(&job, &dataset.schema).map_err(below_job)?;
-    let key = load_rows::open_key(&app.keys, &dataset)?;
+    let key = dataset.open_key(&app.keys)?;
     let stored = NewPublication {
         name: &name,
         dataset: dataset.id,

@@ -9,8 +9,7 @@ use utoipa::ToSchema;
 use crate::db::audit::Action;
 use crate::db::jobs;
 use crate::db::releases::{self, Fetch, ListedReleases, StoredRelease, Viewer};
-use crate::db::{editions, policies, submissions};
-use crate::engine::load_rows;
+use crate::db::{editions, organizations, policies, submissions};
 use crate::engine::release_packing::{self, PackedRelease, ReleaseOrigin};
 use crate::ids::{JobId, ReleaseId};
 use crate::problem::{Code, Problem};
@@ -161,7 +160,7 @@ async fn create_release(
         id: ReleaseId::new(),
         folder: None,
         organization: app.caller.organization,
-        holder: load_rows::holder(&app.db, app.caller.organization).await?,
+        holder: organizations::holder(&app.db, app.caller.organization).await?,
         job: job.id,
         dataset: dataset.id,
         submissions: job.submissions.clone(),

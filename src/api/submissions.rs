@@ -21,7 +21,6 @@ use crate::db::submissions::{
 };
 use crate::engine::ingest::body;
 use crate::engine::ingest::pipeline::{BodyFile, IngestSettings, ingest};
-use crate::engine::load_rows;
 use crate::problem::Code;
 
 use super::datasets::{load, text_format};
@@ -233,7 +232,7 @@ impl Sent<'_> {
         let settings = IngestSettings {
             format,
             files: vec![BodyFile::whole()],
-            key: load_rows::open_key(&app.keys, dataset)?,
+            key: dataset.open_key(&app.keys)?,
             storage: Arc::clone(&app.storage),
             limits: ReadLimits {
                 cell_bytes: app.limits.cell_bytes,
@@ -249,7 +248,7 @@ impl Sent<'_> {
             Ok(SubmissionWriter::begin(&app.db, dataset.id, new).await?)
         };
         let (writer, totals) = ingest(dataset.schema.clone(), settings, body, begin).await?;
-        let key = load_rows::open_key(&app.keys, dataset)?;
+        let key = dataset.open_key(&app.keys)?;
         let rules = SubmissionRules {
             columns_revision: dataset.columns_revision,
             duplicates: self.duplicates,

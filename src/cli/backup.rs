@@ -21,8 +21,9 @@ use sqlx::ConnectOptions;
 use sqlx::postgres::PgConnectOptions;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
-use tokio::io::AsyncReadExt;
-use tokio::process::{Child, Command};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt};
+use tokio::process::{Child, ChildStderr, Command};
+use tokio::task::JoinHandle;
 
 use super::database::{Database, SettingsArgs, embedded, require_database};
 use super::key_file::KeyPlace;
@@ -233,8 +234,9 @@ async fn dump(
         .args(["--format", "custom", "--no-owner", "--snapshot"])
         .arg(&snapshot.name)
         .stdout(Stdio::piped());
-    let mut child = spawn(&mut command)?;
-    let mut source = child.stdout.take().context("the dump has no output")?;
+    let mut program = ClientProgram::spawn(&mut command)?;
+    let source = program.child.stdout.take();
+    let mut source = source.context("the dump has no output")?;
     let mut options = OpenOptions::new();
     options.write(true).create_new(true).mode(0o600);
     let mut file = options.open(path)?;
@@ -256,7 +258,7 @@ async fn dump(
     }
     bar.finish_and_clear();
     file.sync_all()?;
-    ended(child).await?;
+    program.ended().await?;
     Ok(PackagedFile {
         bytes,
         name: DUMP.to_owned(),
@@ -272,7 +274,7 @@ async fn copy_key(
 ) -> anyhow::Result<()> {
     // Fails where the key is not that of the database.
     keys::open(settings, &database.store).await?;
-    let keys = KeyPlace::of(settings)?.keys(false)?;
+    let keys = KeyPlace::of(settings)?.keys()?;
     super::key_file::write(&directory.join(KEY), &keys)?;
     Ok(())
 }
@@ -327,27 +329,52 @@ fn environment(options: &PgConnectOptions) -> Vec<(&'static str, OsString)> {
     variables
 }
 
-/// Starts a program whose messages [`ended`] reads.
-pub(super) fn spawn(command: &mut Command) -> anyhow::Result<Child> {
-    let program = command.as_std().get_program().to_owned();
-    command.stderr(Stdio::piped()).spawn().with_context(|| {
-        format!(
-            "cannot run {}; install the client programs of PostgreSQL (Debian: postgresql-client)",
-            program.display()
-        )
-    })
+/// A running client program of PostgreSQL.
+pub(super) struct ClientProgram {
+    pub(super) child: Child,
+    /// The first errors among its messages, which are read while it runs: a program whose messages nobody reads
+    /// stops.
+    errors: JoinHandle<Vec<String>>,
 }
 
-/// Waits for the end of a program. Of its messages the lines of errors are quoted: others may quote rows.
-pub(super) async fn ended(child: Child) -> anyhow::Result<()> {
-    let output = child.wait_with_output().await?;
-    if output.status.success() {
-        return Ok(());
+impl ClientProgram {
+    /// Starts a program.
+    pub(super) fn spawn(command: &mut Command) -> anyhow::Result<Self> {
+        let program = command.as_std().get_program().to_owned();
+        let child = command.stderr(Stdio::piped()).spawn();
+        let mut child = child.with_context(|| {
+            format!(
+                "cannot run {}; install the client programs of PostgreSQL (Debian: postgresql-client)",
+                program.display()
+            )
+        })?;
+        let messages = child.stderr.take().context("the program has no messages")?;
+        let errors = tokio::spawn(first_errors(messages));
+        Ok(Self { child, errors })
     }
-    let text = String::from_utf8_lossy(&output.stderr);
-    let errors = text.lines().filter(|line| line.contains("error:"));
-    let errors: Vec<&str> = errors.take(3).collect();
-    bail!("{}: {}", output.status, errors.join("; "))
+
+    /// Waits for its end.
+    pub(super) async fn ended(mut self) -> anyhow::Result<()> {
+        let status = self.child.wait().await?;
+        if status.success() {
+            return Ok(());
+        }
+        bail!("{status}: {}", self.errors.await?.join("; "))
+    }
+}
+
+/// Reads the messages of a program to their end. Only lines of errors are returned: others may quote rows.
+async fn first_errors(messages: ChildStderr) -> Vec<String> {
+    const MOST: usize = 3;
+    let mut lines = tokio::io::BufReader::new(messages).split(b'\n');
+    let mut errors: Vec<String> = Vec::new();
+    while let Ok(Some(line)) = lines.next_segment().await {
+        let line = String::from_utf8_lossy(&line);
+        if line.contains("error:") && errors.len() < MOST {
+            errors.push(line.into_owned());
+        }
+    }
+    errors
 }
 
 /// The entry of a file of a backup in its manifest.
@@ -479,7 +506,12 @@ fn names(backup: &Path) -> io::Result<Vec<String>> {
 mod tests {
     use std::fs;
 
-    use super::{BackupManifest, DUMP, MANIFEST, digest, environment, faults};
+    use std::process::Stdio;
+
+    use tokio::io::AsyncReadExt;
+    use tokio::process::Command;
+
+    use super::{BackupManifest, ClientProgram, DUMP, MANIFEST, digest, environment, faults};
 
     #[test]
     fn a_changed_a_missing_and_an_added_file_are_found() {
@@ -532,5 +564,19 @@ mod tests {
         assert_eq!(of("PGDATABASE"), "pais");
         assert_eq!(of("PGPASSWORD"), "p@ss/word");
         assert_eq!(of("PGSSLMODE"), "require");
+    }
+    #[tokio::test]
+    async fn a_program_with_many_messages_does_not_wait_for_its_reader() {
+        let mut command = Command::new("sh");
+        let script = "head -c 1000000 /dev/zero | tr '\\0' '\\n' >&2; echo row; echo row secret >&2; \
+                      echo pg_dump: error: broken >&2; exit 3";
+        command.args(["-c", script]).stdout(Stdio::piped());
+        let mut program = ClientProgram::spawn(&mut command).unwrap();
+        let mut output = String::new();
+        let mut source = program.child.stdout.take().unwrap();
+        source.read_to_string(&mut output).await.unwrap();
+        assert_eq!(output, "row\n");
+        let error = program.ended().await.unwrap_err();
+        assert_eq!(error.to_string(), "exit status: 3: pg_dump: error: broken");
     }
 }

@@ -178,7 +178,6 @@ mod tests {
         assert_eq!(Home::of_service(dir.path()).unwrap().id, id);
     }
 
-    /// The attack: a look at the lock while a service started made it end.
     #[test]
     fn a_look_at_the_lock_does_not_stop_a_service_from_starting() {
         let dir = tempfile::tempdir().unwrap();
@@ -193,7 +192,7 @@ mod tests {
         ended.join().unwrap();
     }
 
-    /// The attack: two services with one `storage.spool_dir` emptied each other's spool directory.
+    /// Each empties its own when it starts.
     #[test]
     fn processes_with_one_spool_directory_have_directories_of_their_own_in_it() {
         let (dir, spool) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

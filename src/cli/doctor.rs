@@ -445,7 +445,7 @@ async fn inside(settings: &Settings, store: &Store, findings: &mut Findings) -> 
     if state == MigrationState::Applied {
         open_keys(settings, store, findings).await;
     } else if !has_tables {
-        match KeyPlace::of(settings).and_then(|place| place.keys(false)) {
+        match KeyPlace::of(settings).and_then(|place| place.keys()) {
             Ok(_) => findings.good("key", "there is one, which the new database will belong to"),
             Err(error) => findings.bad("key", format_args!("{error:#}")),
         }

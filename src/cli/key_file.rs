@@ -56,24 +56,35 @@ impl KeyPlace {
         })
     }
 
-    /// The keys, the current one first: two while the keys are being rotated. `is_new` says that the
-    /// database has no key yet, so that one may be made.
+    /// The keys of a database that has some, the current one first: two while the keys are being rotated.
     ///
     /// # Errors
     /// When there is no key, or its file cannot be used.
-    pub(crate) fn keys(&self, is_new: bool) -> anyhow::Result<Vec<SecretKey>> {
+    pub(crate) fn keys(&self) -> anyhow::Result<Vec<SecretKey>> {
         let (path, is_made) = match self {
             Self::Settings(key) => return Ok(vec![key.clone()]),
             Self::File { path, is_made } => (path, *is_made),
         };
         match read(path)? {
             Some(keys) => Ok(keys),
-            None if is_made && is_new => Ok(vec![create(path)?]),
             None if is_made => bail!(
                 "the key file {} is missing, but datasets are sealed with it; restore it",
                 path.display()
             ),
             None => Err(not_made(path)),
+        }
+    }
+
+    /// The keys of a database that has none yet: those that there are, or a new one.
+    ///
+    /// # Errors
+    /// As [`Self::keys`], and when a new one cannot be written.
+    pub(crate) fn keys_or_new(&self) -> anyhow::Result<Vec<SecretKey>> {
+        match self {
+            Self::File { path, is_made } if *is_made && self.keys_if_any()?.is_none() => {
+                Ok(vec![create(path)?])
+            }
+            _ => self.keys(),
         }
     }
 

@@ -71,8 +71,11 @@ pub(crate) fn run(command: KeysCommand) -> anyhow::Result<ExitCode> {
 /// If the key cannot be read or created, or is not the one of the database.
 pub(crate) async fn open(settings: &Settings, store: &Store) -> anyhow::Result<KeyRing> {
     let place = KeyPlace::of(settings)?;
-    let is_new = service_keys::is_new(store).await?;
-    let keys = place.keys(is_new)?;
+    let keys = if service_keys::is_new(store).await? {
+        place.keys_or_new()?
+    } else {
+        place.keys()?
+    };
     Ok(open_ring(store, &keys, place.source()).await?)
 }
 

@@ -316,7 +316,8 @@ impl Service {
         self.get(&format!("/v1/publications/{}", publication.id))
     }
 
-    /// Sends a file to an address below that of the service. Where no answer comes, it is sent again under the same `Idempotency-Key`.
+    /// Sends a file to an address below that of the service. Where no answer comes, it is sent again under the same
+    /// `Idempotency-Key`, except from a pipe, which has its rows once.
     fn submit(
         &self,
         address: &str,
@@ -338,7 +339,8 @@ impl Service {
             let is_unanswered = |error: &anyhow::Error| {
                 code_of(error).is_none_or(|code| code == "idempotency_key_in_use")
             };
-            if submission.as_ref().is_err_and(is_unanswered) && attempt < ATTEMPTS {
+            let is_repeatable = attempt < ATTEMPTS && !table.is_read_once();
+            if submission.as_ref().is_err_and(is_unanswered) && is_repeatable {
                 attempt += 1;
                 std::thread::sleep(INTERVAL);
                 continue;

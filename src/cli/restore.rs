@@ -15,7 +15,7 @@ use pais_seal::SecretKey;
 use tokio::fs::File;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use super::backup::{BackupManifest, DUMP, KEY, KEYS, client, ended, faults, spawn};
+use super::backup::{BackupManifest, ClientProgram, DUMP, KEY, KEYS, client, faults};
 use super::data_dir::{self, Home};
 use super::database::{Database, SettingsArgs};
 use super::key_file::{self, KeyPlace};
@@ -131,8 +131,8 @@ fn restore_inside(
     Ok(datasets)
 }
 
-/// Moves what was restored to the places that the settings name, the database after what can fail. The files
-/// in `made` are useless if it fails.
+/// Moves what was restored to the places that the settings name, the database last: a database without its keys is
+/// not left behind. The files in `made` are useless if it fails.
 fn place(
     settings: &Settings,
     staging: &Path,
@@ -156,17 +156,21 @@ fn place(
             made.push(target);
         }
     }
-    // Fails where another command has made a database meanwhile.
-    fs::rename(staging.join(DATABASE), data_dir.join(DATABASE)).with_context(|| {
-        format!(
-            "cannot move the database to {}; another command uses this directory",
-            data_dir.display()
-        )
-    })?;
-    if settings.encryption.data_key_dir.is_none() {
-        fs::rename(staging.join(KEYS), data_dir.join(KEYS))?;
+    let has_keys = settings.encryption.data_key_dir.is_none();
+    let (staged_keys, keys) = (staging.join(KEYS), data_dir.join(KEYS));
+    let is_used = || {
+        let directory = data_dir.display();
+        format!("cannot move what was restored to {directory}; another command uses this directory")
+    };
+    // Each fails where another command has made one meanwhile.
+    if has_keys {
+        fs::rename(&staged_keys, &keys).with_context(is_used)?;
     }
-    Ok(())
+    let moved = fs::rename(staging.join(DATABASE), data_dir.join(DATABASE)).with_context(is_used);
+    if moved.is_err() && has_keys {
+        fs::rename(&keys, &staged_keys)?;
+    }
+    moved
 }
 
 /// The keys that open the backup, the current one first.
@@ -245,8 +249,9 @@ async fn load(settings: &Settings, database: &Database, backup: &Path) -> anyhow
         .arg("")
         .stdin(Stdio::piped())
         .stdout(Stdio::null());
-    let mut child = spawn(&mut command)?;
-    let mut sink = child.stdin.take().context("pg_restore has no input")?;
+    let mut program = ClientProgram::spawn(&mut command)?;
+    let sink = program.child.stdin.take();
+    let mut sink = sink.context("pg_restore has no input")?;
     let mut file = File::open(backup.join(DUMP)).await?;
     let bar = ProgressBar::new(file.metadata().await?.len());
     bar.set_style(ProgressStyle::with_template(
@@ -268,7 +273,8 @@ async fn load(settings: &Settings, database: &Database, backup: &Path) -> anyhow
     }
     drop(sink);
     bar.finish_and_clear();
-    ended(child).await.context("cannot restore the database")?;
+    let ended = program.ended().await;
+    ended.context("cannot restore the database")?;
     Ok(copied?)
 }
 

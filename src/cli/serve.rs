@@ -292,7 +292,10 @@ async fn serve(
     pool.stop().await;
     // What this process has left, such as the keys of interrupted requests, is free at once.
     if let Err(error) = instances::remove(store).await {
-        tracing::warn!(%error, "the end of this process could not be written");
+        tracing::warn!(
+            error = &error as &dyn std::error::Error,
+            "the end of this process could not be written"
+        );
     }
     Ok(())
 }

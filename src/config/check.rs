@@ -29,6 +29,10 @@ const LEAST_PROCESS_BYTES: u64 = 64 << 20;
 /// Maximum clock skew in seconds: an expired token stays valid for this long.
 const MOST_LEEWAY_SECONDS: u64 = 300;
 
+/// Maximum number of threads, and of what has a task or a connection of its own. A larger one exhausts the machine
+/// before it is reached.
+const MOST_AT_ONCE: usize = 1024;
+
 /// Checks what the types do not check.
 ///
 /// # Errors
@@ -39,6 +43,7 @@ pub(super) fn check(settings: &Settings) -> Result<(), InvalidSetting> {
     }
     not_zero(settings)?;
     durations(settings)?;
+    not_too_many(settings)?;
     limits(settings)?;
     connections(settings)?;
     addresses(settings)?;
@@ -96,6 +101,20 @@ fn durations(settings: &Settings) -> Result<(), InvalidSetting> {
     ];
     match too_long.into_iter().find(|(_, is_too_long)| *is_too_long) {
         Some((key, _)) => invalid(key, format!("must be at most {MOST_SECONDS}, ten years")),
+        None => Ok(()),
+    }
+}
+
+fn not_too_many(settings: &Settings) -> Result<(), InvalidSetting> {
+    const CONNECTIONS: u32 = MOST_AT_ONCE as u32;
+    let counts = wrong![settings > MOST_AT_ONCE => limits.uploads, workers.jobs, workers.threads];
+    let connections = wrong![settings > CONNECTIONS =>
+        database.connections,
+        postgres.max_connections,
+    ];
+    let mut numbers = counts.into_iter().chain(connections);
+    match numbers.find(|(_, is_too_many)| *is_too_many) {
+        Some((key, _)) => invalid(key, format!("must be at most {MOST_AT_ONCE}")),
         None => Ok(()),
     }
 }

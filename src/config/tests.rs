@@ -286,6 +286,21 @@ fn invalid_values_are_rejected() {
             "limits.upload_wait_seconds must be at most 315360000",
         ),
         (
+            "PAIS__WORKERS__THREADS",
+            "100000",
+            "workers.threads must be at most 1024",
+        ),
+        (
+            "PAIS__LIMITS__UPLOADS",
+            "18446744073709551615",
+            "limits.uploads must be at most 1024",
+        ),
+        (
+            "PAIS__POSTGRES__MAX_CONNECTIONS",
+            "4294967295",
+            "postgres.max_connections must be at most 1024",
+        ),
+        (
             "PAIS__SERVER__CORS_ORIGINS",
             r#"["*"]"#,
             "server.cors_origins has \"*\"",

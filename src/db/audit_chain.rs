@@ -91,7 +91,7 @@ pub(super) async fn lock(transaction: &mut PgConnection) -> Result<(), StoreErro
     Ok(())
 }
 
-/// Reads the end of each log, before and after.
+/// Appends waiting events to the chains of their logs, at most [`BATCH`], and returns their number.
 async fn extend_by_batch(connection: &mut PgConnection, keys: &KeyRing) -> Result<u64, StoreError> {
     if !has_own_ends(connection, keys).await? {
         return Err(StoreError::Damaged("the ends of the audit logs"));

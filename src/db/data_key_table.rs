@@ -50,7 +50,10 @@ pub(super) async fn rewrite_table(store: &Store) -> Result<bool, StoreError> {
                 match vacuum(&store).await {
                     Ok(true) => break,
                     Ok(false) => {}
-                    Err(error) => tracing::warn!(%error, "a destroyed key is still in its table"),
+                    Err(error) => tracing::warn!(
+                        error = &error as &dyn std::error::Error,
+                        "a destroyed key is still in its table"
+                    ),
                 }
             }
             end_the_log(&store).await;

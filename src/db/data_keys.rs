@@ -32,7 +32,7 @@ const STALE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// The file in a directory of keys that says to which database they belong.
 const MARK: &str = "database";
 
-/// The age at which such a file is left over.
+/// The age at which a key file that was not written completely is left over.
 const UNFINISHED: Duration = Duration::from_secs(60 * 60);
 
 /// Whose key it is.
@@ -58,7 +58,7 @@ pub enum DataKeys {
     /// A small table of the database. When a key is destroyed, the table is rewritten, and the write-ahead log
     /// is switched if the service may do that.
     Table,
-    /// A directory with a file for each dataset. A file is overwritten before it is removed.
+    /// A directory with a file for each dataset and each submission. A file is overwritten before it is removed.
     Directory(PathBuf),
 }
 

@@ -41,12 +41,22 @@ pub struct StoredDataset {
     pub definition: DatasetDefinition,
     /// The resolved schema: the columns with their trees.
     pub schema: Arc<Schema>,
-    /// Its wrapped data key, for [`super::key_ring::KeyRing::open`].
+    /// Its wrapped data key.
     pub wrapped_key: Vec<u8>,
     /// How often it was changed.
     pub revision: DatasetRevision,
     /// How often its columns were changed.
     pub columns_revision: DatasetRevision,
+}
+
+impl StoredDataset {
+    /// Its data key.
+    ///
+    /// # Errors
+    /// When it was wrapped with a different key-encryption key.
+    pub fn open_key(&self, keys: &KeyRing) -> Result<DataKey, StoreError> {
+        Ok(keys.open(self.id, &self.wrapped_key)?)
+    }
 }
 
 /// A dataset to be created.

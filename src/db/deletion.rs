@@ -175,7 +175,10 @@ async fn destroy_remaining_keys(store: &Store) -> Result<(), StoreError> {
             Ok(false) => break,
             // One that fails does not hold up the others.
             Err(error) => {
-                tracing::warn!(%error, "the key of deleted rows could not be destroyed; this is tried again");
+                tracing::warn!(
+                    error = &error as &dyn std::error::Error,
+                    "the key of deleted rows could not be destroyed; this is tried again"
+                );
             }
         }
     }

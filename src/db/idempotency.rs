@@ -251,7 +251,10 @@ impl Drop for Reservation {
                 let Err(error) = free(&store, id).await else {
                     return;
                 };
-                tracing::warn!(%error, "an idempotency key could not be released; this is tried again");
+                tracing::warn!(
+                    error = &error as &dyn std::error::Error,
+                    "an idempotency key could not be released; this is tried again"
+                );
                 let released = async {
                     while free(&store, id).await.is_err() {
                         sleep(RELEASE_PAUSE).await;

@@ -40,7 +40,7 @@ pub struct NewRelease {
     pub name: Option<String>,
     /// The step of the run that it publishes.
     pub step: Option<u32>,
-    /// The token that requested it; `None` if the job itself creates it when it ends.
+    /// Who requested it; the service itself where the job creates it when it ends.
     pub by: Actor,
     /// Number of released rows.
     pub rows: u64,
@@ -65,7 +65,7 @@ pub struct NewRelease {
     /// Its tables, in order.
     pub tables: Vec<NewTable>,
     /// The files that were written at its location; none for one without a location.
-    pub files: Vec<NewFile>,
+    pub files: Vec<NewReleaseFile>,
     /// The shares of raw values and labels in each column, sealed; `None` where there are none.
     pub sealed_distributions: Option<Vec<u8>>,
     /// The raw row of each row of the first table, in sealed parts; none for rows that are in files alone.
@@ -130,7 +130,7 @@ pub struct TableContent {
 
 /// A file of a release, written and to be stored in its manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NewFile {
+pub struct NewReleaseFile {
     /// The table that it has rows of.
     pub table: String,
     /// Its name.
@@ -288,7 +288,7 @@ async fn insert_table(
 async fn insert_files(
     connection: &mut PgConnection,
     release: ReleaseId,
-    files: &[NewFile],
+    files: &[NewReleaseFile],
 ) -> Result<(), StoreError> {
     for (position, file) in (0i32..).zip(files) {
         sqlx::query(

@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 use crate::ids::OrganizationId;
 use crate::roles::Caller;
+use pais_core::codebook::CodebookOrganization;
 
 use super::audit::{self, Action, Actor, NewEvent};
 use super::{Store, StoreError, token_validity, violates};
@@ -148,6 +149,22 @@ pub(crate) async fn set_access(
     let event = NewEvent::by(by, action, id.0, json!({}));
     audit::commit_in_both(transaction, now, event, id).await?;
     Ok(true)
+}
+
+/// The names of the organization that holds a release.
+///
+/// # Errors
+/// When the database fails.
+pub(crate) async fn holder(
+    store: &Store,
+    id: OrganizationId,
+) -> Result<CodebookOrganization, StoreError> {
+    let holder = find(&mut *store.connection().await?, &id.to_string()).await?;
+    let holder = holder.ok_or(StoreError::Damaged("an organization"))?;
+    Ok(CodebookOrganization {
+        name: holder.name,
+        display_name: holder.display_name,
+    })
 }
 
 /// The organization with this name, which is created if it does not exist. For the command line.

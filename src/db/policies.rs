@@ -7,7 +7,7 @@ use sqlx::types::Json;
 use sqlx::{FromRow, PgConnection};
 
 use crate::ids::{OrganizationId, ReleaseId};
-use crate::policy::{Policy, ReleasedTable};
+use crate::policy::{Policy, ReleaseProperties};
 use crate::problem::Problem;
 use crate::roles::Caller;
 
@@ -75,7 +75,7 @@ pub(super) async fn check_release(
     .fetch_one(&mut *connection)
     .await?;
     let Json(codebook) = found.codebook;
-    let table = ReleasedTable {
+    let table = ReleaseProperties {
         privacy: &found.privacy,
         suppressed: found.suppressed,
         other_columns: &found.other_columns,

@@ -131,7 +131,10 @@ pub(crate) async fn vacuum(store: &Store, is_tight: impl Fn() -> bool) -> Result
                 && let Err(error) = checkpoint(store).await
                 && !std::mem::replace(&mut has_warned, true)
             {
-                tracing::warn!(%error, "no checkpoint could be written while the disk is nearly full");
+                tracing::warn!(
+                    error = &error as &dyn std::error::Error,
+                    "no checkpoint could be written while the disk is nearly full"
+                );
             }
         }
     };

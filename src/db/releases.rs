@@ -25,7 +25,7 @@ use super::seal::{DataKey, SealedItem};
 use super::{RowScope, Store, StoreError, locked_release, token_validity};
 
 pub use super::new_release::{
-    ModelOptions, NewFile, NewRelease, NewTable, StoredColumn, TableContent, create,
+    ModelOptions, NewRelease, NewReleaseFile, NewTable, StoredColumn, TableContent, create,
 };
 pub(crate) use super::new_release::{SourceRows, seal_source_rows, source_rows};
 

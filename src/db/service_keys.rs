@@ -2,12 +2,12 @@
 
 use sqlx::{FromRow, PgConnection};
 
-use pais_core::definition::{DatasetId, SubmissionId};
+use pais_core::definition::DatasetId;
 
 use super::data_keys::KeyOwner;
 use super::dataset_revisions::lock_dataset;
 use super::key_ring::{KeyId, KeyRing};
-use super::seal::DataKey;
+use super::submissions::{self, Which};
 use super::{Store, StoreError};
 
 /// Whether the database has no service key yet, so that it can belong to a new key.
@@ -105,7 +105,11 @@ pub async fn check(store: &Store, ring: &KeyRing) -> Result<KeyCheck, StoreError
         let wrapped = read(store, dataset).await?;
         let opened = wrapped.and_then(|wrapped| ring.open(dataset, &wrapped).ok());
         let is_good = match &opened {
-            Some(key) => submission_keys_open(store, dataset, key).await?,
+            Some(key) => match submissions::keys(store, key, dataset, Which::Stored).await {
+                Ok(_) => true,
+                Err(StoreError::Damaged(_)) => false,
+                Err(error) => return Err(error),
+            },
             None => false,
         };
         if is_good {
@@ -120,31 +124,6 @@ pub async fn check(store: &Store, ring: &KeyRing) -> Result<KeyCheck, StoreError
 async fn read(store: &Store, owner: impl Into<KeyOwner>) -> Result<Option<Vec<u8>>, StoreError> {
     let mut connection = store.connection().await?;
     store.data_keys().read(&mut *connection, owner).await
-}
-
-/// Whether the key of every submission of a dataset opens. One that is deleted meanwhile has none.
-async fn submission_keys_open(
-    store: &Store,
-    dataset: DatasetId,
-    key: &DataKey,
-) -> Result<bool, StoreError> {
-    let stored: Vec<SubmissionId> =
-        sqlx::query_scalar("SELECT id FROM submissions WHERE dataset_id = $1")
-            .bind(dataset)
-            .fetch_all(&mut *store.connection().await?)
-            .await?;
-    let mut bad = Vec::new();
-    for id in stored {
-        let sealed = read(store, id).await?;
-        if sealed.is_none_or(|sealed| key.open_submission_key(id, &sealed).is_err()) {
-            bad.push(id);
-        }
-    }
-    Ok(bad.is_empty()
-        || !sqlx::query_scalar("SELECT EXISTS (SELECT FROM submissions WHERE id = ANY ($1))")
-            .bind(bad)
-            .fetch_one(&mut *store.connection().await?)
-            .await?)
 }
 
 /// Wraps every data key and the service's key with the current key of the ring. Datasets that are

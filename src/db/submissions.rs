@@ -81,7 +81,7 @@ macro_rules! is_read {
     };
 }
 
-/// A chunk of rows of a submission, sealed with the data key of the dataset.
+/// A chunk of rows of a submission, sealed with its key.
 #[derive(Clone, Debug, PartialEq, Eq, FromRow)]
 pub(crate) struct SealedChunk {
     /// The submission that the rows belong to.
@@ -571,7 +571,7 @@ pub(crate) async fn size(
 /// The keys of submissions of a dataset, without those that are deleted meanwhile.
 ///
 /// # Errors
-/// When the database or a key fails, and for a submission whose key is lost.
+/// When the database fails, and for a submission whose key is missing or does not open.
 pub(crate) async fn keys(
     store: &Store,
     key: &DataKey,
@@ -589,19 +589,21 @@ pub(crate) async fn keys(
     let mut without_key = Vec::new();
     for id in stored {
         let mut connection = store.connection().await?;
-        match store.data_keys().read(&mut *connection, id).await? {
-            Some(sealed) => drop(keys.insert(id, key.open_submission_key(id, &sealed)?)),
+        let sealed = store.data_keys().read(&mut *connection, id).await?;
+        match sealed.and_then(|sealed| key.open_submission_key(id, &sealed).ok()) {
+            Some(opened) => drop(keys.insert(id, opened)),
             None => without_key.push(id),
         }
     }
-    // A key is destroyed after its submission is deleted.
+    // A key is overwritten and destroyed after its submission is deleted.
     let is_lost = !without_key.is_empty()
         && sqlx::query_scalar("SELECT EXISTS (SELECT FROM submissions WHERE id = ANY ($1))")
             .bind(without_key)
             .fetch_one(&mut *store.connection().await?)
             .await?;
     if is_lost {
-        return Err(StoreError::Damaged("a submission, whose key is missing,"));
+        let damaged = "a submission, whose key is missing or does not open,";
+        return Err(StoreError::Damaged(damaged));
     }
     Ok(keys)
 }

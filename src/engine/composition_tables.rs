@@ -121,7 +121,7 @@ pub(crate) fn view_bytes(schema: &Schema, size: SubmissionsSize) -> u64 {
 }
 
 /// What releases disclose together.
-pub(crate) enum Decision {
+pub(crate) enum CompositionResult {
     Decided(Composition),
     /// It cannot be decided.
     Undecided(VerifyError),
@@ -137,7 +137,7 @@ pub(crate) fn decide(
     mut raw: Table,
     submissions: &[SubmissionRows],
     work: &TableWork,
-) -> Result<Decision, WorkError> {
+) -> Result<CompositionResult, WorkError> {
     let known = known(parts, &starts(submissions))?;
     let releases: Vec<&KnownRelease> = known.iter().collect();
     let mut worst: Option<Composition> = None;
@@ -150,7 +150,7 @@ pub(crate) fn decide(
         let shown = RawTable::new(view, rows);
         let found = match shown.compose(&releases, work.cancellation()) {
             Err(VerifyError::UnknownSource) => return Err(damaged().into()),
-            Err(error) => return Ok(Decision::Undecided(error)),
+            Err(error) => return Ok(CompositionResult::Undecided(error)),
             Ok(found) => found,
         };
         let found = match worst {
@@ -158,12 +158,12 @@ pub(crate) fn decide(
             None => found,
         };
         if !found.holds {
-            return Ok(Decision::Decided(found));
+            return Ok(CompositionResult::Decided(found));
         }
         worst = Some(found);
     }
     let worst = worst.ok_or_else(damaged)?;
-    Ok(Decision::Decided(worst))
+    Ok(CompositionResult::Decided(worst))
 }
 
 fn damaged() -> StoreError {

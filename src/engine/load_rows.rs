@@ -1,5 +1,4 @@
-//! Loads raw rows for the engine: opens and decodes sealed chunks, and joins them into one table; and other
-//! data that a release needs from the database.
+//! Loads raw rows for the engine: opens and decodes sealed chunks, and joins them into one table.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,13 +7,11 @@ use tokio::sync::mpsc;
 
 use crate::db::datasets::StoredDataset;
 use crate::db::key_ring::KeyRing;
-use crate::db::seal::{DataKey, SealedItem, SubmissionKey};
+use crate::db::seal::{SealedItem, SubmissionKey};
 use crate::db::submissions::{self, SealedChunk, Which};
-use crate::db::{Store, StoreError, organizations};
-use crate::ids::OrganizationId;
+use crate::db::{Store, StoreError};
 use crate::problem::{Code, Problem};
 use pais_anonymize::{Count, Observer, Phase};
-use pais_core::codebook::CodebookOrganization;
 use pais_core::definition::{Job, SubmissionId};
 use pais_core::schema::Schema;
 use pais_core::table::{KeyCounter, Table};
@@ -111,7 +108,7 @@ pub(crate) async fn stream<T: Send + 'static>(
     which: Which<'_>,
     work: impl FnOnce(Chunks) -> Result<T, WorkError> + Send + 'static,
 ) -> Result<T, WorkError> {
-    let key = open_key(keys, dataset)?;
+    let key = dataset.open_key(keys)?;
     let keys = submissions::keys(store, &key, dataset.id, which).await?;
     let (send, sealed) = mpsc::channel(CHUNKS_AHEAD);
     let done = on_thread(move || work(Chunks { sealed, keys }));
@@ -157,31 +154,6 @@ fn damaged() -> StoreError {
 pub(super) fn deleted() -> Problem {
     let detail = "a submission that is to be read was deleted with its rows";
     Problem::new(Code::DatasetDeleted, detail)
-}
-
-/// The data key of a dataset.
-///
-/// # Errors
-/// When it was wrapped with a different key-encryption key.
-pub fn open_key(keys: &KeyRing, dataset: &StoredDataset) -> Result<DataKey, StoreError> {
-    Ok(keys.open(dataset.id, &dataset.wrapped_key)?)
-}
-
-/// The names of the organization that holds a release.
-///
-/// # Errors
-/// When the database fails.
-pub(crate) async fn holder(
-    store: &Store,
-    id: OrganizationId,
-) -> Result<CodebookOrganization, StoreError> {
-    let holder = organizations::find(&mut *store.connection().await?, &id.to_string()).await?;
-    let damaged = StoreError::Damaged("an organization");
-    let holder = holder.ok_or(damaged)?;
-    Ok(CodebookOrganization {
-        name: holder.name,
-        display_name: holder.display_name,
-    })
 }
 
 fn assemble(mut chunks: Chunks, rows: u64, observer: &dyn Observer) -> Result<Table, WorkError> {

@@ -17,7 +17,7 @@ use tokio_util::io::StreamReader;
 use crate::db::claims::Claim;
 use crate::db::datasets::StoredDataset;
 use crate::db::release_files::{self, ReleaseFile, ReleaseFolder};
-use crate::db::releases::NewFile;
+use crate::db::releases::NewReleaseFile;
 use crate::db::{RowScope, Store, StoreError, located_objects, organizations};
 use crate::ids::{OrganizationId, ReleaseId};
 use crate::problem::Problem;
@@ -199,7 +199,7 @@ impl NewReleaseFolder {
         &self,
         tables: &[ReleasedTable],
         observer: &dyn Observer,
-    ) -> Result<Vec<NewFile>, WorkError> {
+    ) -> Result<Vec<NewReleaseFile>, WorkError> {
         let mut files = Vec::new();
         for (position, table) in tables.iter().enumerate() {
             let parts = parquet_files(table, FILE_ROWS).map_err(not_encoded)?;
@@ -233,7 +233,7 @@ impl NewReleaseFolder {
         &self,
         name: String,
         rows: &ReleasedTable,
-    ) -> Result<NewFile, WorkError> {
+    ) -> Result<NewReleaseFile, WorkError> {
         let all = rows.rows.max(1);
         let mut parts = parquet_files(rows, all).map_err(not_encoded)?;
         let part = parts.next().ok_or(StoreError::Damaged(FINISHED_TABLE))?;
@@ -245,9 +245,9 @@ impl NewReleaseFolder {
         table: &str,
         name: String,
         part: ParquetFile,
-    ) -> Result<NewFile, WorkError> {
+    ) -> Result<NewReleaseFile, WorkError> {
         let bytes = Bytes::from(part.bytes);
-        let file = NewFile {
+        let file = NewReleaseFile {
             table: table.to_owned(),
             rows: part.rows as u64,
             bytes: bytes.len() as u64,
@@ -263,7 +263,7 @@ impl NewReleaseFolder {
     /// # Errors
     /// `location_changed` if it is missing or has changed; when the store fails.
     #[cfg(feature = "scale")]
-    pub(crate) fn read(&self, file: &NewFile) -> Result<Bytes, WorkError> {
+    pub(crate) fn read(&self, file: &NewReleaseFile) -> Result<Bytes, WorkError> {
         let read = async {
             let object = self.location.find(&file.name).await?;
             let object = object.filter(|object| object.bytes == file.bytes);
@@ -345,7 +345,7 @@ pub async fn remove_files(store: &Store, storage: &Storage) -> Result<(), StoreE
         if let Err(error) = removed.await {
             tracing::warn!(
                 release = %stored.release,
-                %error,
+                error = &error as &dyn std::error::Error,
                 "the files of a release could not be removed; this is tried again"
             );
         }

@@ -61,7 +61,7 @@ pub(crate) struct ReleaseOrigin {
     pub(crate) definition: DatasetDefinition,
     /// A display name.
     pub(crate) name: Option<String>,
-    /// The token that requested it; `None` if the job itself creates it at its end.
+    /// Who requested it; the service itself where the job creates it at its end.
     pub(crate) by: Actor,
     /// When it was created.
     pub(crate) created_at: OffsetDateTime,

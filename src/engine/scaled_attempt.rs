@@ -20,7 +20,7 @@ use pais_scale::{
 use tokio::sync::oneshot;
 
 use crate::db::datasets::StoredDataset;
-use crate::db::releases::{NewFile, NewRelease, NewTable};
+use crate::db::releases::{NewRelease, NewReleaseFile, NewTable};
 use crate::db::seal::DataKey;
 use crate::executors::NamedExecutor;
 use crate::problem::{Code, NOT_VERIFIED, Problem};
@@ -163,7 +163,7 @@ impl RowSource for SubmittedRows<'_> {
 struct LocatedFiles<'a> {
     folder: NewReleaseFolder,
     /// The written files.
-    files: Vec<NewFile>,
+    files: Vec<NewReleaseFile>,
     observer: &'a dyn Observer,
 }
 
@@ -174,7 +174,7 @@ impl LocatedFiles<'_> {
         run: &EncodedRun,
         outcome: &SearchOutcome,
         observer: &dyn Observer,
-    ) -> Result<(VerifiedFiles, Vec<NewFile>), WorkError> {
+    ) -> Result<(VerifiedFiles, Vec<NewReleaseFile>), WorkError> {
         let verified = run.release(outcome, &mut self, &WritingFirst(observer))?;
         Ok((verified, self.files))
     }

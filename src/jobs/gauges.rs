@@ -44,7 +44,10 @@ pub(super) async fn measure(
                 gauge!("pais_jobs_running").set(load.running as f64);
                 gauge!("pais_queue_age_seconds").set(load.age_seconds);
             }
-            Err(error) => tracing::debug!(%error, "the queue could not be measured"),
+            Err(error) => tracing::debug!(
+                error = &error as &dyn std::error::Error,
+                "the queue could not be measured"
+            ),
         }
     }
 }

@@ -218,7 +218,10 @@ impl Thread {
         };
         match timeout(self.settings.lease, given).await {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::warn!(%error, "the sign of life could not be written"),
+            Ok(Err(error)) => tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                "the sign of life could not be written"
+            ),
             Err(_) => tracing::warn!("the database does not answer to the sign of life"),
         }
     }
@@ -239,7 +242,10 @@ impl Thread {
         let replies = match timeout(lease, queue::renew_leases(store, lease, &renewals)).await {
             Ok(Ok(replies)) => replies,
             Ok(Err(error)) => {
-                tracing::warn!(%error, "leases could not be renewed");
+                tracing::warn!(
+                    error = &error as &dyn std::error::Error,
+                    "leases could not be renewed"
+                );
                 not_renewed()
             }
             Err(_) => {

@@ -17,7 +17,7 @@ use crate::db::editions::EditionQueue;
 use crate::db::queue::{self, EndResult, NewRunResults};
 use crate::db::seal::{DataKey, SealedItem};
 use crate::db::submissions::Which;
-use crate::db::{Store, StoreError, datasets, editions, submissions};
+use crate::db::{Store, StoreError, datasets, editions, organizations, submissions};
 use crate::executors::NamedExecutor;
 use crate::ids::ReleaseId;
 use crate::memory::MemoryReservation;
@@ -61,7 +61,10 @@ impl Worker {
                     continue;
                 }
                 Ok(None) => {}
-                Err(error) => tracing::warn!(%error, "no job could be claimed from the queue"),
+                Err(error) => tracing::warn!(
+                    error = &error as &dyn std::error::Error,
+                    "no job could be claimed from the queue"
+                ),
             }
             tokio::select! {
                 () = self.resources.wake.notified() => {}
@@ -190,7 +193,7 @@ impl Worker {
         let dataset =
             dataset.ok_or_else(|| Problem::new(Code::DatasetDeleted, "the dataset was deleted"))?;
         locations::check_unchanged(store, storage, claim.organization, &dataset).await?;
-        let key = load_rows::open_key(keys, &dataset)?;
+        let key = dataset.open_key(keys)?;
         let item = SealedItem::Definition(claim.job);
         let definition = claim.definition.clone().open(&key, item)?;
         let (job, executor) = attempt::with_executor(&definition)?;
@@ -268,7 +271,7 @@ impl Worker {
             id,
             folder,
             organization: claim.organization,
-            holder: load_rows::holder(store, claim.organization).await?,
+            holder: organizations::holder(store, claim.organization).await?,
             job: claim.job,
             dataset: claim.dataset,
             submissions: claim.submissions.clone(),
@@ -361,7 +364,10 @@ impl Worker {
         let warnings = by_code([of_rows, of_run].concat());
         let recorded = queue::record_warnings(&self.resources.store, claim, &warnings).await;
         if let Err(error) = &recorded {
-            tracing::warn!(%error, "the warnings could not be stored; that is tried again when the run succeeds");
+            tracing::warn!(
+                error = error as &dyn std::error::Error,
+                "the warnings could not be stored; that is tried again when the run succeeds"
+            );
         }
         EarlyWarnings {
             warnings,

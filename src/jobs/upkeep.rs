@@ -44,7 +44,10 @@ pub(super) async fn keep(
         if keys_done.elapsed() >= KEYS_INTERVAL {
             keys_done = Instant::now();
             if let Err(error) = deletion::destroy_leftover_keys(&store, &keys).await {
-                tracing::warn!(%error, "keys without a dataset or submission could not be destroyed");
+                tracing::warn!(
+                    error = &error as &dyn std::error::Error,
+                    "keys without a dataset or submission could not be destroyed"
+                );
             }
         }
         match deletion::delete_expired(&store).await {
@@ -56,13 +59,22 @@ pub(super) async fn keep(
                 );
                 wake.notify_waiters();
             }
-            Err(error) => tracing::warn!(%error, "what has expired could not be deleted"),
+            Err(error) => tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                "what has expired could not be deleted"
+            ),
         }
         if let Err(error) = reclaim_space(&store, &storage).await {
-            tracing::warn!(%error, "the space of deleted rows could not be freed");
+            tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                "the space of deleted rows could not be freed"
+            );
         }
         if let Err(error) = idempotency::delete_expired(&store).await {
-            tracing::warn!(%error, "old idempotent answers could not be deleted");
+            tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                "old idempotent answers could not be deleted"
+            );
         }
     }
 }
@@ -79,7 +91,7 @@ pub(super) async fn remove_files(store: Store, storage: Arc<Storage>, shutdown: 
         tokio::select! {
             removed = removing => {
                 if let Err(error) = removed {
-                    tracing::warn!(%error, "files of releases could not be looked for");
+                    tracing::warn!(error = &error as &dyn std::error::Error, "files of releases could not be looked for");
                 }
             }
             () = shutdown.cancelled() => return,
@@ -118,7 +130,10 @@ pub(super) async fn chain_events(store: Store, keys: Arc<KeyRing>, shutdown: Can
             () = shutdown.cancelled() => true,
         };
         if let Err(error) = audit_chain::extend(&store, &keys).await {
-            tracing::warn!(%error, "new events of the audit log could not be chained");
+            tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                "new events of the audit log could not be chained"
+            );
         }
         if is_last {
             return;

@@ -14,7 +14,7 @@ use serde::de::{Deserializer, IntoDeserializer, SeqAccess, Unexpected, Visitor};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{MOST_NAMES, Policy, ReleasedTable, is_of, is_released_of};
+use super::{MOST_NAMES, Policy, ReleaseProperties, is_of, is_released_of};
 
 /// Maximum number of values that a policy names of a column.
 const MOST_VALUES: usize = 10_000;
@@ -156,7 +156,7 @@ impl Policy {
     }
 
     /// What a finished release leaves unbounded although the policy requires a bound.
-    pub(super) fn unbounded_in_release(&self, release: &ReleasedTable<'_>) -> Vec<String> {
+    pub(super) fn unbounded_in_release(&self, release: &ReleaseProperties<'_>) -> Vec<String> {
         let privacy = release.privacy;
         let Some(columns) = &self.sensitive_values else {
             return self

@@ -123,7 +123,7 @@ impl Policy {
 }
 
 /// The properties of a finished release that a policy can restrict.
-pub struct ReleasedTable<'a> {
+pub struct ReleaseProperties<'a> {
     /// The privacy model with its parameters.
     pub privacy: &'a PrivacyDefinition,
     /// The share of the raw rows that were suppressed.
@@ -170,7 +170,11 @@ impl Policy {
     ///
     /// # Errors
     /// `below_policy` with all faults.
-    pub fn check_release(&self, release: &ReleasedTable<'_>, pointer: &str) -> Result<(), Problem> {
+    pub fn check_release(
+        &self,
+        release: &ReleaseProperties<'_>,
+        pointer: &str,
+    ) -> Result<(), Problem> {
         let of_model = self.below_in_model(release.privacy).into_iter();
         let mut details: Vec<String> = of_model.map(|fault| fault.detail).collect();
         details.extend(self.suppression(release.suppressed));

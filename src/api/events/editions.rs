@@ -106,6 +106,8 @@ impl SeenEdition {
     }
 }
 
+/// Checks that the caller may see a publication.
+///
 /// # Errors
 /// `not_found`.
 pub(in crate::api) async fn check_visible(

@@ -25,7 +25,7 @@ pub(super) struct Sealing<'a> {
     digest: RowDigest,
     /// The distinct and the missing values of each column.
     pub(super) values: ValueCounters,
-    /// The length of all cells as text, in bytes.
+    /// The memory of the distinct values of each chunk, in bytes.
     pub(super) text_bytes: u64,
     similar_subjects: SimilarIds,
     index: u32,

@@ -245,7 +245,11 @@ async fn a_log_that_cannot_be_written_does_not_end_the_service() {
 fn doctor_says_how_much_of_the_disk_is_free_before_the_service_refuses_rows() {
     for (free, verdict, words) in [
         (80, "good ", "MiB free for"),
-        (20, "check", "below 10 nothing is stored (storage.min_free_bytes)"),
+        (
+            20,
+            "check",
+            "below 10 nothing is stored (storage.min_free_bytes)",
+        ),
         (5, "BAD  ", "storage.min_free_bytes asks for 10: enlarge it"),
     ] {
         let Some(disk) = SmallDisk::mount(100) else {
