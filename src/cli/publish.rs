@@ -335,7 +335,13 @@ impl Service {
             if let Some(encoding) = table.content_encoding() {
                 request = request.header("content-encoding", encoding);
             }
-            let submission = self.answer(request.send(file));
+            // A pipe has no length before its end; as a file it would have the length 0.
+            let sent = if table.is_read_once() {
+                request.send(ureq::SendBody::from_owned_reader(file))
+            } else {
+                request.send(file)
+            };
+            let submission = self.answer(sent);
             let is_unanswered = |error: &anyhow::Error| {
                 code_of(error).is_none_or(|code| code == "idempotency_key_in_use")
             };

@@ -13,6 +13,7 @@ mod guidelines;
 mod hostile_files;
 mod missing_cells;
 mod outputs;
+mod publish;
 mod readme;
 mod scale;
 mod sets;
