@@ -111,6 +111,10 @@ fn made(creation: ApprovalCreation) -> Result<Approval, ApiError> {
             "the release is decided already, and a decision is final; an approved release can be \
              withdrawn, and of a rejected one another can be made",
         ),
+        ApprovalCreation::Published => conflict(
+            "the edition of this release is published: recipients may have its rows, which are in no later \
+             edition. If they are not to read it any more, withdraw the release",
+        ),
     }
 }
 

@@ -22,9 +22,9 @@ pub(super) async fn show(Staff(app): Staff) -> Result<Json<Policy>, ApiError> {
 
 /// Replace the policy of the caller's organization
 ///
-/// It holds for new jobs, releases and grants. Releases and grants that were made before are not
-/// taken back; with `require_approval` a grant takes effect only once its release is approved. Where the
-/// organization has an officer, a holder is refused.
+/// It holds for new jobs, releases and grants, and earlier ones stay. With `require_approval` no grant of a release
+/// that nobody has approved takes effect, not even one that was made before: recipients read the release again once
+/// it is approved. Where the organization has an officer, a holder is refused.
 #[utoipa::path(put, path = "/v1/policy", tag = "policy",
     request_body = Policy,
     responses(

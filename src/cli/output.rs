@@ -12,23 +12,28 @@ use pais::storage::directory_of;
 use pais_core::rejection::Place;
 use rustix::fs::{Access, access};
 use serde::Serialize;
+use serde_json::json;
 
 /// How errors and summaries are written to standard error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Style {
     /// A few lines for a person.
     Lines,
-    /// One JSON document for a program.
+    /// One JSON document for a program; a line for what is wrong with arguments, files and settings.
     Json,
+    /// One JSON document, whatever is wrong.
+    AlwaysJson,
 }
 
 impl Style {
-    /// JSON if it is requested, or if standard error is not a terminal.
+    /// Always JSON if it is requested, JSON if standard error is not a terminal.
     pub(crate) fn of_errors(json: bool) -> Self {
-        if json || !io::stderr().is_terminal() {
-            Self::Json
-        } else {
+        if json {
+            Self::AlwaysJson
+        } else if io::stderr().is_terminal() {
             Self::Lines
+        } else {
+            Self::Json
         }
     }
 }
@@ -164,13 +169,13 @@ impl Failure {
                 ExitCode::from(1 + u8::from(*is_unreadable))
             }
             Self::Usage(detail) => {
-                note(format_args!("pais: {detail}"));
+                print_detail(detail, style);
                 ExitCode::from(2)
             }
             Self::Service(error) => {
                 match error.downcast_ref::<Problem>() {
                     Some(problem) => print_problem(problem, style),
-                    None => note(format_args!("pais: {error:#}")),
+                    None => print_detail(&format!("{error:#}"), style),
                 }
                 ExitCode::from(if error.is::<ConfigError>() { 2 } else { 1 })
             }
@@ -181,8 +186,19 @@ impl Failure {
 /// Prints a problem to standard error.
 fn print_problem(problem: &Problem, style: Style) {
     match style {
-        Style::Json => note_json(&problem.document()),
+        Style::Json | Style::AlwaysJson => note_json(&problem.document()),
         Style::Lines => note(problem_lines(problem)),
+    }
+}
+
+/// Prints what is wrong with arguments, a file or the settings to standard error.
+fn print_detail(detail: &str, style: Style) {
+    match style {
+        // RFC 9457, Section 4.2.1: a problem that needs no type of its own.
+        Style::AlwaysJson => note_json(&json!({
+            "type": "about:blank", "title": "The command cannot be run like this", "detail": detail,
+        })),
+        Style::Lines | Style::Json => note(format_args!("pais: {detail}")),
     }
 }
 

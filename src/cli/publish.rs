@@ -17,7 +17,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::output::{Failure, print_line};
+use super::output::{Failure, note, print_line};
 use super::sources::{ServiceAddress, TOKEN};
 use super::table_file::TableFile;
 
@@ -119,7 +119,14 @@ impl Publish {
         let mut sent = BTreeSet::new();
         for (path, file) in files {
             let address = self.submissions_address(&publication);
-            let submission = service.submit(&address, path, &file)?;
+            let submission = service.submit(&address, path, &file);
+            let submission = submission.inspect_err(|_| {
+                if !sent.is_empty() {
+                    note(
+                        "pais: the files before this one are sent; their edition is not waited for",
+                    );
+                }
+            })?;
             print(format_args!(
                 "{}: {} rows are sent, submission {}",
                 path.display(),

@@ -238,7 +238,7 @@ mod with_engine {
 
         /// Writes the summary to standard error.
         fn write(&self, style: Style) {
-            if style == Style::Json {
+            if style != Style::Lines {
                 return output::note_json(self);
             }
             output::note(format_args!("{:<20} {}", "rows", self.rows));

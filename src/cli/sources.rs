@@ -146,8 +146,9 @@ impl ServiceAddress {
     }
 
     fn token(&self) -> Result<String, Failure> {
-        std::env::var(TOKEN)
-            .map_err(|_| Failure::Usage(format!("{self}: put a token of its holder into {TOKEN}")))
+        std::env::var(TOKEN).map_err(|_| {
+            Failure::Usage(format!("{self}: put a token that may read it into {TOKEN}"))
+        })
     }
 
     fn fetch(&self, token: Option<&str>) -> Result<Vec<u8>, Failure> {

@@ -71,7 +71,7 @@ impl Summary {
     /// Writes it to standard error.
     pub(crate) fn write(&self, style: Style) {
         match style {
-            Style::Json => output::note_json(self),
+            Style::Json | Style::AlwaysJson => output::note_json(self),
             Style::Lines => output::note(self.lines().trim_end()),
         }
     }
@@ -140,7 +140,7 @@ impl Summary {
 /// Writes how many combinations of a sweep have a result to standard error.
 pub(crate) fn write_sweep(combinations: usize, succeeded: usize, style: Style) {
     match style {
-        Style::Json => output::note_json(&json!({
+        Style::Json | Style::AlwaysJson => output::note_json(&json!({
             "combinations": combinations,
             "succeeded": succeeded,
         })),

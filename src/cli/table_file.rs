@@ -54,27 +54,26 @@ impl TableFile {
     /// # Errors
     /// If the file extension is not one of the accepted ones.
     pub(crate) fn of(path: &Path) -> Result<Self, Failure> {
-        let file = Self::by_extension(path);
-        // The extension is not what is wrong with a mistyped name.
-        match path.metadata() {
-            Err(missing) if file.is_err() => Err(Failure::file(path, missing)),
-            _ => file,
-        }
+        Self::by_extension(path).ok_or_else(|| match path.metadata() {
+            // The extension is not what is wrong with a mistyped name.
+            Err(missing) => Failure::file(path, missing),
+            Ok(_) => {
+                let detail = format!("unknown file extension; expected {EXTENSIONS}");
+                Failure::file(path, detail)
+            }
+        })
     }
 
-    fn by_extension(path: &Path) -> Result<Self, Failure> {
+    fn by_extension(path: &Path) -> Option<Self> {
         let (stem, compression) = compression(path);
         let format = match stem.rsplit_once('.').map(|(_, extension)| extension) {
             Some("csv") => FileFormat::CSV,
             Some("tsv") => FileFormat::TSV,
             Some("ndjson") => FileFormat::Ndjson,
             Some("parquet") if compression == FileCompression::None => FileFormat::Parquet,
-            _ => {
-                let detail = format!("unknown file extension; expected {EXTENSIONS}");
-                return Err(Failure::file(path, detail));
-            }
+            _ => return None,
         };
-        Ok(Self {
+        Some(Self {
             path: path.to_owned(),
             is_standard_input: false,
             format,
@@ -101,11 +100,12 @@ impl TableFile {
     /// # Errors
     /// As [`Self::of`], for TSV, which is not written, and for a path that cannot be written.
     pub(crate) fn output(path: &Path) -> Result<Self, Failure> {
-        let file = Self::by_extension(path)?;
-        if file.format == FileFormat::TSV {
-            let detail = "a release is not written as TSV; name it .csv, .ndjson or .parquet";
-            return Err(Failure::file(path, detail));
-        }
+        let file = Self::by_extension(path).filter(|file| file.format != FileFormat::TSV);
+        let file = file.ok_or_else(|| {
+            let detail = "a release is written as .csv or .ndjson, each of them also with .gz or .zst, or \
+                          as .parquet";
+            Failure::file(path, detail)
+        })?;
         refuse_unwritable(path)?;
         Ok(file)
     }

@@ -10,13 +10,27 @@ use super::Settings;
 /// A setting that is invalid.
 pub(super) struct InvalidSetting {
     pub(super) key: &'static str,
+    /// Another setting, which it does not fit.
+    pub(super) beside: Option<&'static str>,
     /// What is wrong and what is expected.
     pub(super) reason: String,
 }
 
 fn invalid(key: &'static str, reason: impl Into<String>) -> Result<(), InvalidSetting> {
-    let reason = reason.into();
-    Err(InvalidSetting { key, reason })
+    Err(InvalidSetting {
+        key,
+        beside: None,
+        reason: reason.into(),
+    })
+}
+
+/// A setting that does not fit another one.
+fn unfit(key: &'static str, other: &'static str, reason: String) -> Result<(), InvalidSetting> {
+    Err(InvalidSetting {
+        key,
+        beside: Some(other),
+        reason,
+    })
 }
 
 /// Connections in addition to those of the pool: two are for heartbeats, three are reserved for the superuser,
@@ -25,6 +39,9 @@ const SPARE_CONNECTIONS: u32 = 8;
 
 /// The minimum memory of a process, 64 MiB. A smaller number was probably meant in another unit.
 const LEAST_PROCESS_BYTES: u64 = 64 << 20;
+
+/// Maximum lifetime of a token in days, if there is one.
+const MOST_TOKEN_DAYS: u32 = 3650;
 
 /// Maximum clock skew in seconds: an expired token stays valid for this long.
 const MOST_LEEWAY_SECONDS: u64 = 300;
@@ -49,6 +66,9 @@ pub(super) fn check(settings: &Settings) -> Result<(), InvalidSetting> {
     addresses(settings)?;
     transport(settings)?;
     oidc(settings)?;
+    if let Err(reason) = settings.log.targets() {
+        return invalid("log.filter", reason);
+    }
     if let Err(reason) = settings.telemetry.endpoint() {
         return invalid("telemetry.otlp_endpoint", reason);
     }
@@ -162,12 +182,16 @@ fn limits(settings: &Settings) -> Result<(), InvalidSetting> {
     if workers.heartbeat_seconds >= workers.lease_seconds {
         let lease = workers.lease_seconds;
         let reason = format!("must be less than workers.lease_seconds, which is {lease}");
-        return invalid("workers.heartbeat_seconds", reason);
+        return unfit("workers.heartbeat_seconds", "workers.lease_seconds", reason);
     }
     if limits.taxonomy_depth > TREE_DEPTH {
         let reason =
             format!("must be at most {TREE_DEPTH}, because deeper JSON documents are rejected");
         return invalid("limits.taxonomy_depth", reason);
+    }
+    if settings.security.token_max_days > MOST_TOKEN_DAYS {
+        let reason = format!("must be at most {MOST_TOKEN_DAYS}, ten years, or 0 for no limit");
+        return invalid("security.token_max_days", reason);
     }
     if (1..LEAST_PROCESS_BYTES).contains(&settings.memory.process_bytes) {
         let reason = format!("must be 0, or at least {LEAST_PROCESS_BYTES}; it is in bytes");
@@ -185,12 +209,18 @@ fn connections(settings: &Settings) -> Result<(), InvalidSetting> {
         let reason = format!(
             "must be at least {least}, which is database.connections and {SPARE_CONNECTIONS} more"
         );
-        return invalid("postgres.max_connections", reason);
+        return unfit("postgres.max_connections", "database.connections", reason);
     }
     Ok(())
 }
 
 fn addresses(settings: &Settings) -> Result<(), InvalidSetting> {
+    let server = &settings.server;
+    if server.operation_listen == Some(server.listen) && server.listen.port() != 0 {
+        let reason =
+            "is the address of server.listen; choose another port, or leave it out".to_owned();
+        return unfit("server.operation_listen", "server.listen", reason);
+    }
     let url = settings.server.public_url.as_deref();
     // It appears in documents and links that others read.
     let is_public = |url: &str| host(url).is_some() && !url.contains(['@', '?', '#', ' ']);
@@ -251,16 +281,28 @@ fn transport(settings: &Settings) -> Result<(), InvalidSetting> {
 
 fn oidc(settings: &Settings) -> Result<(), InvalidSetting> {
     let oidc = &settings.oidc;
+    let claims = [
+        ("oidc.organization_claim", &oidc.organization_claim),
+        ("oidc.role_claim", &oidc.role_claim),
+        ("oidc.subject_claim", &oidc.subject_claim),
+    ];
+    if let Some((key, _)) = claims.into_iter().find(|(_, name)| name.is_empty()) {
+        return invalid(key, "is empty; name a claim");
+    }
     match (&oidc.issuer, &oidc.audience) {
+        (None, None) if oidc.console_client_id.is_some() => {
+            invalid("oidc.console_client_id", "needs oidc.issuer")
+        }
         (None, None) => Ok(()),
         (Some(_), None) => invalid(
             "oidc.issuer",
             "needs oidc.audience: tokens for others are refused",
         ),
         (None, Some(_)) => invalid("oidc.audience", "needs oidc.issuer"),
-        (Some(issuer), Some(_)) if !is_safe_address(issuer) => {
-            invalid("oidc.issuer", "must begin with https://")
-        }
+        (Some(issuer), Some(_)) if !is_safe_address(issuer) => invalid(
+            "oidc.issuer",
+            "must be a URL like https://login.example.org, without a user",
+        ),
         (Some(_), Some(_)) if oidc.leeway_seconds > MOST_LEEWAY_SECONDS => invalid(
             "oidc.leeway_seconds",
             format!("must be at most {MOST_LEEWAY_SECONDS}"),

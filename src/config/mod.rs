@@ -15,6 +15,7 @@ use figment::Figment;
 use figment::providers::{Format, Toml};
 use secrecy::SecretString;
 use serde::Deserialize;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 
 use crate::executors::ExecutorOptions;
 use crate::oidc::{OidcSettings, SignIn};
@@ -29,8 +30,10 @@ pub(crate) const DEFAULTS: &str = include_str!("../../config/default.toml");
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// A file that is named on the command line or by a variable cannot be read.
-    #[error("could not read the configuration file {}", .path.display())]
+    #[error("could not read {what} {}", .path.display())]
     File {
+        /// What it is.
+        what: String,
         /// The file.
         path: PathBuf,
         /// The operating system's error.
@@ -350,6 +353,26 @@ pub struct LogSettings {
     pub filter: String,
 }
 
+impl LogSettings {
+    /// What is logged.
+    ///
+    /// # Errors
+    /// What is expected of the filter, as the rest of a sentence.
+    pub fn targets(&self) -> Result<Targets, String> {
+        let text = &self.filter;
+        // An empty directive would mean the level of errors, and replace the previous one.
+        let directives = text.split(',').map(str::trim).filter(|it| !it.is_empty());
+        let directives: Vec<&str> = directives.collect();
+        // A mistyped level would be taken for a module, and a span for a part of a module's name.
+        let is_level = |it: &&str| it.contains('=') || it.parse::<LevelFilter>().is_ok();
+        let is_plain = directives.iter().all(is_level) && !text.contains('[');
+        let targets = directives.join(",").parse::<Targets>().ok();
+        targets.filter(|_| is_plain).ok_or_else(|| {
+            format!("is {text:?}; expected a level such as info, or levels by module: info,pais::jobs=debug")
+        })
+    }
+}
+
 /// Format of a line of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -418,6 +441,7 @@ impl Settings {
         let mut figment = defaults.clone();
         if let Some(path) = file {
             let text = std::fs::read_to_string(path).map_err(|source| ConfigError::File {
+                what: "the configuration file".to_owned(),
                 path: path.to_path_buf(),
                 source,
             })?;
@@ -434,8 +458,16 @@ impl Settings {
         if let Some(url) = &mut settings.server.public_url {
             url.truncate(url.trim_end_matches('/').len());
         }
-        check::check(&settings).map_err(|check::InvalidSetting { key, reason }| {
-            let set_by = source::set_by(&figment, key);
+        check::check(&settings).map_err(|found| {
+            let check::InvalidSetting {
+                key,
+                beside,
+                reason,
+            } = found;
+            let mut set_by = source::set_by(&figment, key);
+            if let Some(other) = beside {
+                set_by += &format!("; {other} by {}", source::set_by(&figment, other));
+            }
             ConfigError::Invalid(format!("setting {key} {reason} (set by {set_by})"))
         })?;
         Ok(settings)

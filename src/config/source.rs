@@ -137,6 +137,7 @@ impl Variable {
             )));
         }
         let text = std::fs::read_to_string(value).map_err(|source| ConfigError::File {
+            what: format!("the file that {name} names,"),
             path: value.into(),
             source,
         })?;

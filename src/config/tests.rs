@@ -219,6 +219,30 @@ fn errors_name_key_and_source() {
     );
     let missing = Settings::load_from(Some(Path::new("/no/such/file")), [], &Flags::default());
     assert!(missing.unwrap_err().to_string().contains("/no/such/file"));
+    let text = refusal(None, &[("DATABASE_URL_FILE", "/no/such/file")]);
+    assert_eq!(
+        text,
+        "could not read the file that DATABASE_URL_FILE names, /no/such/file"
+    );
+}
+
+#[test]
+fn a_log_filter_is_a_level_or_levels_by_module() {
+    let filter = |text: &str| {
+        let settings = load(None, &[("PAIS__LOG__FILTER", text)], &Flags::default());
+        settings.map(|settings| settings.log.targets().unwrap())
+    };
+    let plain = filter("info,pais::jobs=debug").unwrap();
+    // Spaces and a last comma change nothing.
+    assert_eq!(filter(" info, pais::jobs=debug,").unwrap(), plain);
+    for wrong in [
+        "inof",
+        "pais::jobs",
+        "pais[request]=debug",
+        "pais[{job}]=debug",
+    ] {
+        assert!(filter(wrong).is_err(), "{wrong}");
+    }
 }
 
 #[test]
@@ -249,6 +273,38 @@ fn invalid_values_are_rejected() {
             "PAIS__WORKERS__JOBS",
             "0",
             "workers.jobs must be at least 1",
+        ),
+        (
+            "PAIS__WORKERS__LEASE_SECONDS",
+            "1",
+            "workers.heartbeat_seconds must be less than workers.lease_seconds, which is 1 (set by the built-in \
+             config/default.toml; workers.lease_seconds by the variable PAIS__WORKERS__LEASE_SECONDS)",
+        ),
+        (
+            "PAIS__SERVER__OPERATION_LISTEN",
+            "127.0.0.1:8080",
+            "server.operation_listen is the address of server.listen",
+        ),
+        (
+            "PAIS__OIDC__CONSOLE_CLIENT_ID",
+            "pais",
+            "oidc.console_client_id needs oidc.issuer",
+        ),
+        ("PAIS__OIDC__ROLE_CLAIM", "", "oidc.role_claim is empty"),
+        (
+            "PAIS__SECURITY__TOKEN_MAX_DAYS",
+            "4000000",
+            "security.token_max_days must be at most 3650",
+        ),
+        (
+            "PAIS__LOG__FILTER",
+            "inof",
+            "log.filter is \"inof\"; expected a level",
+        ),
+        (
+            "PAIS__LOG__FILTER",
+            "pais=loud",
+            "log.filter is \"pais=loud\"; expected a level",
         ),
         (
             "PAIS__LIMITS__TAXONOMY_DEPTH",
@@ -308,10 +364,7 @@ fn invalid_values_are_rejected() {
     ] {
         let text = refusal(None, &[(name, value)]);
         assert!(text.contains(says), "{text}");
-        assert!(
-            text.contains(&format!("set by the variable {name}")),
-            "{text}"
-        );
+        assert!(text.contains(&format!("by the variable {name}")), "{text}");
     }
 }
 

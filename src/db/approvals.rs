@@ -217,6 +217,8 @@ pub(crate) enum ApprovalCreation {
     SamePerson,
     /// The release was decided before.
     Exists,
+    /// A rejection of the release of an edition that was published before releases had to be approved.
+    Published,
 }
 
 /// Approves or rejects a release of the caller's organization.
@@ -249,8 +251,14 @@ pub(crate) async fn decide(
     if decision(&mut transaction, release).await?.is_some() {
         return Ok(ApprovalCreation::Exists);
     }
-    if new.decision == Decision::Approved {
-        check_release(&mut transaction, by.organization, release, "").await?;
+    match new.decision {
+        Decision::Approved => {
+            check_release(&mut transaction, by.organization, release, "").await?;
+        }
+        Decision::Rejected if is_published(&mut transaction, release).await? => {
+            return Ok(ApprovalCreation::Published);
+        }
+        Decision::Rejected => {}
     }
     let label: Option<String> = sqlx::query_scalar(
         "WITH made AS (
@@ -282,6 +290,17 @@ pub(crate) async fn decide(
         at: Some(now),
         reason: new.reason.map(str::to_owned),
     }))
+}
+
+/// Whether a release is that of a published edition, whose rows no later edition has.
+async fn is_published(
+    connection: &mut PgConnection,
+    release: ReleaseId,
+) -> Result<bool, StoreError> {
+    let published =
+        "SELECT EXISTS (SELECT FROM editions WHERE release_id = $1 AND status = 'published')";
+    let published = sqlx::query_scalar(published).bind(release);
+    Ok(published.fetch_one(connection).await?)
 }
 
 /// Whether two tokens are the same, or belong to the same person of the issuer.

@@ -5,9 +5,9 @@ pub mod traces;
 
 use std::io::{IsTerminal, stderr};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 use opentelemetry::Context;
-use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
@@ -18,7 +18,9 @@ use crate::config::{LogFormat, LogSettings};
 /// # Errors
 /// If the filter is invalid, or the log is already set up.
 pub fn init(settings: &LogSettings) -> anyhow::Result<()> {
-    let filter = filter(&settings.filter)?;
+    let filter = settings
+        .targets()
+        .map_err(|reason| anyhow!("log.filter {reason}"))?;
     let lines = tracing_subscriber::fmt()
         .with_max_level(LevelFilter::TRACE)
         .with_writer(stderr)
@@ -52,39 +54,5 @@ pub fn carry<T>(work: impl FnOnce() -> T) -> impl FnOnce() -> T {
     move || {
         let _attached = trace.attach();
         log.in_scope(work)
-    }
-}
-
-fn filter(text: &str) -> anyhow::Result<Targets> {
-    // An empty directive would mean the level of errors, and replace the previous one.
-    let directives = text.split(',').map(str::trim).filter(|it| !it.is_empty());
-    let directives: Vec<&str> = directives.collect();
-    let levels = directives.join(",").parse::<Targets>().ok();
-    // A span would be taken for a part of a module's name.
-    levels.filter(|_| !text.contains('[')).with_context(|| {
-        format!(
-            "log.filter {text:?} is not a log filter; expected a level such as info, or \
-             info,pais::jobs=debug"
-        )
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn spaces_and_a_last_comma_change_nothing() {
-        let plain = filter("info,pais::jobs=debug").unwrap();
-        assert_eq!(filter(" info, pais::jobs=debug,").unwrap(), plain);
-    }
-
-    #[test]
-    fn an_invalid_filter_is_named_in_the_error() {
-        assert!(filter("info,pais::jobs=debug").is_ok());
-        for wrong in ["pais=loud", "pais[request]=debug", "pais[{job}]=debug"] {
-            let text = filter(wrong).unwrap_err().to_string();
-            assert!(text.contains(&format!("log.filter {wrong:?}")), "{text}");
-        }
     }
 }

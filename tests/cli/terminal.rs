@@ -270,6 +270,24 @@ fn a_document_is_in_a_file() {
 }
 
 #[test]
+fn a_program_that_asks_for_json_gets_every_error_as_json() {
+    let dir = patients();
+    for line in [
+        "anonymize --json --schema s.json --job j.json absent.csv",
+        "anonymize --json --schema s.json --job j.json raw.csv -o out.xlsx",
+        "verify --json --schema s.json --job j.json absent.csv",
+        "taxonomy check --json absent.csv",
+        "schema draft --json absent.csv",
+    ] {
+        let output = dir.run(&line.split(' ').collect::<Vec<_>>());
+        assert_eq!(output.status.code(), Some(2), "{line}");
+        let problem: Value = serde_json::from_slice(&output.stderr).unwrap();
+        let detail = problem["detail"].as_str().unwrap();
+        assert!(detail.contains("absent.csv") || detail.contains("out.xlsx"));
+    }
+}
+
+#[test]
 fn a_token_is_sent_to_another_machine_by_https_only() {
     let dir = patients();
     let line = "PAIS_TOKEN=secret pais publish --url http://192.0.2.2 --publication p raw.csv";

@@ -680,6 +680,39 @@ async fn a_rejected_edition_is_refused_and_its_rows_join_the_next_one() {
     asked.problem(403, "forbidden");
 }
 
+/// Its rows are in no later edition: a rejection would take them from everybody for good.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_edition_that_was_published_before_the_policy_is_approved_or_withdrawn() {
+    let hospital = Hospital::new().await;
+    let analyst = hospital.app.token("bts", Role::Recipient).await;
+    let officer = hospital.app.token("hospital", Role::Officer).await;
+    let dataset = visits(&hospital, "subject").await;
+    let publication = publication(&hospital, &dataset, "submission", JOB()).await;
+    let workers = hospital.work();
+    hospital.submit(&dataset, month(0)).await.json(201);
+    let first = settled(&hospital, &publication, 1).await;
+    workers.stop().await;
+    assert_eq!(first["status"], "published");
+    let editions = format!("{publication}/editions");
+    let readable = async || {
+        let seen = hospital.app.get(&analyst, &editions).await.json(200);
+        seen["items"].as_array().unwrap().len()
+    };
+    assert_eq!(readable().await, 1);
+    let policy = json!({ "require_approval": true });
+    let put = change(&hospital, Method::PUT, &officer, "/v1/policy", &policy);
+    put.await.json(200);
+    assert_eq!(readable().await, 0);
+    let approval = format!("/v1/releases/{}/approval", text(&first["release_id"]));
+    let reject = json!({ "decision": "rejected", "reason": "the month is too small" });
+    let refused = hospital.app.post(&officer, &approval, &reject).await;
+    let problem = refused.problem(409, "conflict");
+    assert!(text(&problem["detail"]).contains("withdraw the release"));
+    let approved = hospital.app.post(&officer, &approval, &json!({})).await;
+    approved.json(201);
+    assert_eq!(readable().await, 1);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_publication_is_checked_paused_and_deleted() {
     let hospital = Hospital::new().await;
