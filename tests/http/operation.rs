@@ -136,6 +136,11 @@ async fn a_session_that_the_database_ends_or_refuses_makes_the_service_unavailab
     let locked = "BEGIN; LOCK TABLE datasets IN ACCESS EXCLUSIVE MODE";
     sqlx::raw_sql(locked).execute(&mut locking).await.unwrap();
     let end = async || {
+        // A transaction sees the sessions of its first look until then.
+        sqlx::raw_sql("SELECT pg_stat_clear_snapshot()")
+            .execute(&mut locking)
+            .await
+            .unwrap();
         let ended: i64 = sqlx::query_scalar(
             "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
              WHERE datname = current_database() AND wait_event_type = 'Lock'",

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use pais::db::seal::SealedItem;
-use pais::engine::load_rows;
 use pais::roles::Role;
 use pais_core::definition::{DatasetId, SubmissionId};
 use pais_test_support::poll::poll_async;
@@ -78,7 +77,7 @@ async fn a_copy_of_a_deleted_submission_is_not_opened_by_any_key_that_is_left() 
             .unwrap();
     let organization = pais::ids::OrganizationId(organization);
     let loaded = pais::db::datasets::load(store, organization, dataset_id).await;
-    let key = load_rows::open_key(keys, &loaded.unwrap().unwrap()).unwrap();
+    let key = loaded.unwrap().unwrap().open_key(keys).unwrap();
     let place = SealedItem::Chunk {
         submission,
         index: 0,
