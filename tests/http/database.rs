@@ -9,7 +9,7 @@ use pais::clock::SystemClock;
 use pais::db::Store;
 use pais_postgres::{self, EmbeddedOptions};
 use sqlx::postgres::PgConnectOptions;
-use sqlx::{AssertSqlSafe, ConnectOptions};
+use sqlx::{AssertSqlSafe, ConnectOptions, PgPool};
 use tokio::sync::{mpsc, oneshot};
 
 struct Server {
@@ -131,4 +131,16 @@ fn start() -> Server {
         });
     });
     receive.recv().unwrap()
+}
+
+/// How many statements of the tested database wait for a lock. Not in a transaction, which sees the sessions of its
+/// first look until its end.
+pub(crate) async fn lock_waits(pool: &PgPool) -> i64 {
+    sqlx::query_scalar(
+        "SELECT count(*) FROM pg_stat_activity
+         WHERE datname = current_database() AND wait_event_type = 'Lock'",
+    )
+    .fetch_one(pool)
+    .await
+    .unwrap()
 }

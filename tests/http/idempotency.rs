@@ -13,6 +13,7 @@ use sqlx::ConnectOptions;
 use uuid::Uuid;
 
 use crate::app::{TestApp, send};
+use crate::database::lock_waits;
 use crate::hospital::{Hospital, TABLE, job_on};
 use crate::link::{Condition, Far, Link};
 use pais_test_support::poll::poll_async;
@@ -65,16 +66,8 @@ async fn a_request_that_is_dropped_while_it_reserves_its_key_leaves_the_key_free
     let mut locking = superuser.connect().await.unwrap();
     let lock = "BEGIN; LOCK TABLE idempotent_answers IN EXCLUSIVE MODE";
     sqlx::raw_sql(lock).execute(&mut locking).await.unwrap();
-    let is_waiting = async || {
-        let waiting: i64 = sqlx::query_scalar(
-            "SELECT count(*) FROM pg_stat_activity
-             WHERE datname = current_database() AND wait_event_type = 'Lock'",
-        )
-        .fetch_one(&mut locking)
-        .await
-        .unwrap();
-        (waiting > 0).then_some(())
-    };
+    let owner = keys.app.state.unscoped().db.owner();
+    let is_waiting = async || (lock_waits(owner).await > 0).then_some(());
     tokio::select! {
         _ = keys.begin("key") => panic!("the key was reserved beside the lock"),
         waiting = poll_async(Duration::from_secs(60), is_waiting) => waiting.unwrap(),

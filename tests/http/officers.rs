@@ -9,9 +9,9 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::app::{Answer, TestApp, send, text};
+use crate::database::lock_waits;
 use crate::hospital::{Hospital, TABLE, id, job_on};
 use crate::packages::files;
-use crate::policies::waiting;
 
 /// A token that an administrator issues: its id and its secret.
 async fn issued(app: &TestApp, body: &Value) -> (TokenId, String) {
@@ -389,7 +389,7 @@ async fn held_up(app: &TestApp) -> sqlx::Transaction<'static, sqlx::Postgres> {
 
 async fn wait_for(hospital: &Hospital, count: i64) {
     let waits = poll_async(Duration::from_secs(30), async || {
-        (waiting(hospital).await >= count).then_some(())
+        (lock_waits(hospital.app.state.unscoped().db.owner()).await >= count).then_some(())
     });
     waits.await.expect("nothing waits");
 }

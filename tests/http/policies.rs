@@ -6,6 +6,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::app::{Answer, send};
+use crate::database::lock_waits;
 use crate::hospital::{Hospital, id, job_on};
 use pais_test_support::poll::poll_async;
 
@@ -446,17 +447,6 @@ async fn a_second_token_approves_a_release_before_its_grants_take_effect() {
     assert_eq!(fetch(&late).await.status, 200);
 }
 
-/// Connections of the database that wait for a lock.
-pub(crate) async fn waiting(hospital: &Hospital) -> i64 {
-    sqlx::query_scalar(
-        "SELECT count(*) FROM pg_stat_activity
-         WHERE datname = current_database() AND wait_event_type = 'Lock'",
-    )
-    .fetch_one(hospital.app.state.unscoped().db.owner())
-    .await
-    .unwrap()
-}
-
 /// What is decided while a policy is replaced waits for it, and is decided under the new one.
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_made_under_a_policy_that_is_being_replaced() {
@@ -496,7 +486,7 @@ async fn nothing_is_made_under_a_policy_that_is_being_replaced() {
         let longest = std::time::Duration::from_secs(30);
         let wait_for = async |count: i64| {
             let waits = poll_async(longest, async || {
-                (waiting(&hospital).await >= count).then_some(())
+                (lock_waits(hospital.app.state.unscoped().db.owner()).await >= count).then_some(())
             });
             waits.await.expect("nothing waits");
         };

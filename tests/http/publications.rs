@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::app::{Answer, TestApp, send, text};
+use crate::database::lock_waits;
 use crate::hospital::{Hospital, id};
 use crate::process::{ServiceProcess, call, pais};
 use crate::warnings::codes;
@@ -956,12 +957,7 @@ async fn unsettled(hospital: &Hospital, publication: &str, dataset: &str, number
 
 /// Whether a statement of the database waits for a lock.
 pub(crate) async fn waits_for_lock(hospital: &Hospital) -> bool {
-    let owner = hospital.app.state.unscoped().db.owner();
-    let waiting = sqlx::query_scalar(
-        "SELECT EXISTS (SELECT FROM pg_stat_activity
-                        WHERE datname = current_database() AND wait_event_type = 'Lock')",
-    );
-    waiting.fetch_one(owner).await.unwrap()
+    lock_waits(hospital.app.state.unscoped().db.owner()).await > 0
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use sqlx::{PgConnection, Row};
 
 use crate::app::{Answer, send, text};
+use crate::database::lock_waits;
 use crate::hospital::{Hospital, TABLE, id};
 use crate::publications::{JOB, editions, month, publication, published, settled, visits};
 
@@ -215,20 +216,11 @@ async fn what_cannot_be_replaced_is_refused_and_stays() {
     assert!(detail.contains(text(&second["id"])), "{detail}");
 }
 
-/// How many statements of the database wait for a lock.
-async fn waiting(hospital: &Hospital) -> i64 {
-    let owner = hospital.app.state.unscoped().db.owner();
-    let waiting = sqlx::query_scalar(
-        "SELECT count(*) FROM pg_stat_activity
-         WHERE datname = current_database() AND wait_event_type = 'Lock'",
-    );
-    waiting.fetch_one(owner).await.unwrap()
-}
-
 /// Returns when this number of statements wait for a lock.
 pub(crate) async fn wait_for(hospital: &Hospital, number: i64) {
+    let owner = hospital.app.state.unscoped().db.owner();
     let waits = poll_async(Duration::from_secs(60), async || {
-        (waiting(hospital).await == number).then_some(())
+        (lock_waits(owner).await == number).then_some(())
     });
     waits.await.expect("statements wait for a lock");
 }

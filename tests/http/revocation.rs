@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use sqlx::{PgConnection, Row};
 
 use crate::app::{Answer, TestApp, send, text};
+use crate::database::lock_waits;
 use crate::hospital::{Hospital, TABLE, id};
 use crate::publications::{JOB, publication};
 use pais_test_support::poll::{pace, poll_async};
@@ -98,14 +99,7 @@ async fn held_up(
     execute(&mut blocker, "SELECT FROM tokens FOR NO KEY UPDATE").await;
     let answer = tokio::spawn(send(request));
     let waiting = poll_async(Duration::from_secs(10), async || {
-        let waiting: i64 = sqlx::query_scalar(
-            "SELECT count(*) FROM pg_stat_activity
-             WHERE datname = current_database() AND wait_event_type = 'Lock'",
-        )
-        .fetch_one(&pool)
-        .await
-        .unwrap();
-        (waiting > 0).then_some(())
+        (lock_waits(&pool).await > 0).then_some(())
     });
     if waiting.await.is_none() {
         panic!(
