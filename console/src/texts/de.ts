@@ -768,7 +768,7 @@ export const de: Texts = {
     valuesWrong: (lines: readonly number[]) =>
       `Nichts ist gespeichert. Schreiben Sie eine Spalte, einen Doppelpunkt und ihre Werte, jede Spalte einmal: Zeile ${lines.join(', ')}`,
     approval: 'Eine zweite Person genehmigt jede Freigabe',
-    approvalHint: 'Vorher wird keine Gewährung wirksam.',
+    approvalHint: 'Vorher wird keine Gewährung wirksam, auch keine frühere: Empfänger lesen eine solche Freigabe wieder, sobald sie genehmigt ist.',
     save: 'Richtlinie speichern',
     saved: 'Sie ist gespeichert und gilt von jetzt an.',
     changed: 'Die Richtlinie wurde inzwischen geändert. Von dieser Seite wurde nichts gespeichert.',

@@ -729,7 +729,7 @@ export const en = {
     valuesWrong: (lines: readonly number[]) =>
       `Nothing was saved. Write one column, a colon and its values, each column once: line ${lines.join(', ')}`,
     approval: 'A second person approves each release',
-    approvalHint: 'No grant takes effect before that.',
+    approvalHint: 'No grant takes effect before that, not even one made before: recipients read such a release again once it is approved.',
     save: 'Save policy',
     saved: 'It is saved, and applies from now on.',
     changed: 'The policy was changed meanwhile. Nothing on this page was saved.',
