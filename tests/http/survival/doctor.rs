@@ -8,6 +8,7 @@ use sqlx::{AssertSqlSafe, ConnectOptions};
 
 use super::keys::{dataset, run};
 use crate::process::ServiceProcess;
+use crate::small_disk::SmallDisk;
 
 /// The exit status and the findings.
 async fn doctor(data: &Path, settings: &[(&str, &str)]) -> (Option<i32>, String) {
@@ -130,5 +131,31 @@ async fn a_database_of_another_version_is_not_used() {
             assert_eq!(refused.status.code(), Some(1), "{change}: {errors}");
             assert!(errors.contains(words), "{change}: {errors}");
         }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_doctor_says_how_much_of_the_disk_is_free() {
+    for (free, verdict, words) in [
+        (80, "good ", "MiB free for"),
+        (
+            20,
+            "check",
+            "below 10 nothing is stored (storage.min_free_bytes)",
+        ),
+        (5, "BAD  ", "storage.min_free_bytes asks for 10: enlarge it"),
+    ] {
+        let Some(disk) = SmallDisk::mount(100) else {
+            println!("not run: this process may not mount a file system");
+            return;
+        };
+        disk.leave(free);
+        let address = ServiceProcess::free_address();
+        let settings = [("PAIS__SERVER__LISTEN", &*address)];
+        let (status, text) = doctor(&disk.path().join("data"), &settings).await;
+        let line = text.lines().find(|line| line.contains("  disk  "));
+        let line = line.expect("a line for the disk");
+        assert!(line.starts_with(verdict) && line.contains(words), "{text}");
+        assert_eq!(status == Some(0), verdict != "BAD  ", "{text}");
     }
 }

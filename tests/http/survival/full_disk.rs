@@ -240,30 +240,3 @@ async fn a_log_that_cannot_be_written_does_not_end_the_service() {
     assert_eq!(client.upload(&service, &dataset).await.0, 201);
     service.stop();
 }
-
-#[test]
-fn doctor_says_how_much_of_the_disk_is_free_before_the_service_refuses_rows() {
-    for (free, verdict, words) in [
-        (80, "good ", "MiB free for"),
-        (
-            20,
-            "check",
-            "below 10 nothing is stored (storage.min_free_bytes)",
-        ),
-        (5, "BAD  ", "storage.min_free_bytes asks for 10: enlarge it"),
-    ] {
-        let Some(disk) = SmallDisk::mount(100) else {
-            println!("not run: this process may not mount a file system");
-            return;
-        };
-        disk.leave(free);
-        let mut doctor = pais(&disk.path().join("data"));
-        doctor.env("PAIS__SERVER__LISTEN", ServiceProcess::free_address());
-        let output = doctor.arg("doctor").output().unwrap();
-        let text = String::from_utf8(output.stdout).unwrap();
-        let line = text.lines().find(|line| line.contains("  disk  "));
-        let line = line.expect("a line for the disk");
-        assert!(line.starts_with(verdict) && line.contains(words), "{text}");
-        assert_eq!(output.status.success(), verdict != "BAD  ", "{text}");
-    }
-}
