@@ -59,7 +59,9 @@ pub use adversaries::{
 };
 pub use anatomy::{AnatomyError, RawSensitive, check_counts, group_ids, join_sensitive};
 pub use classes::Classes;
-pub use composition::{ComposedRelease, Composition, MOST_RELEASES, RawRows, Recoded, compose};
+pub use composition::{
+    ComposedRelease, Composition, MOST_RELEASES, RawRows, Recoded, combination_bytes, compose,
+};
 pub use cover::outermost_interval;
 pub use cut::{CutError, check_single_cut};
 pub use distinct_release::DistinctRelease;
