@@ -8,7 +8,7 @@
 //! it; a group has at least *K* rows. At most 2^24 pairs of a subset and a partition are indexed at
 //! a time: with more of them, the subsets are indexed block by block.
 
-use pais_core::subsets::choose;
+use pais_core::subsets::{self, choose};
 use rustc_hash::FxHashMap;
 
 use super::attribute::ConceptId;
@@ -160,7 +160,7 @@ impl GroupIndex {
         let of = live.below_top.len();
         let mut chosen: Vec<usize> = (0..self.depth).collect();
         for _ in 0..block * self.subsets_per_block {
-            if next_subset(&mut chosen, of).is_none() {
+            if subsets::next(&mut chosen, of).is_none() {
                 return Some(());
             }
         }
@@ -181,7 +181,7 @@ impl GroupIndex {
             }
             let (groups, count) = &levels[self.depth];
             self.add(&chosen, groups, *count, live);
-            let Some(place) = next_subset(&mut chosen, of) else {
+            let Some(place) = subsets::next(&mut chosen, of) else {
                 break;
             };
             changed = place;
@@ -216,20 +216,6 @@ fn most_slots(members: usize) -> usize {
     } else {
         MAX_SLOTS
     }
-}
-
-/// The next subset in lexicographic order: `chosen` are ascending positions below `of`. Returns
-/// the first place that changed, `None` after the last subset.
-pub(super) fn next_subset(chosen: &mut [usize], of: usize) -> Option<usize> {
-    let size = chosen.len();
-    let at = (0..size)
-        .rev()
-        .find(|&place| chosen[place] + size < of + place)?;
-    chosen[at] += 1;
-    for place in at + 1..size {
-        chosen[place] = chosen[place - 1] + 1;
-    }
-    Some(at)
 }
 
 /// Splits groups by one more attribute. Holds working space.
