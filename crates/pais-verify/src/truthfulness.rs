@@ -12,9 +12,11 @@ use pais_core::table::codes::{Codes, RowCodes};
 use pais_core::table::{Column, Form, NULL_CODE, ReleasedColumn, ReleasedTable};
 use pais_core::with_codes;
 
+use super::classes::only_column;
 use super::cover::{Cover, Span, outermost_interval};
 use super::original::{Original, OriginalColumn, OriginalQuasiIdentifier};
 use super::sets::{OriginalSet, ReleasedSet};
+use super::verification::VerifyError;
 
 /// Up to this many pairs of code and label, over all threads, are remembered as checked.
 const MOST_PAIRS: usize = 1 << 28;
@@ -200,14 +202,16 @@ pub(super) fn column<'t>(
     table: &'t ReleasedTable,
     name: &str,
 ) -> Result<&'t ReleasedColumn, TruthError> {
-    let mut named = table.columns.iter().filter(|column| &*column.name == name);
-    let (Some(column), None) = (named.next(), named.next()) else {
-        return Err(TruthError::NotOneColumn {
+    only_column(table, name).map_err(|error| match error {
+        VerifyError::UnevenColumn { found, rows, .. } => TruthError::Uneven {
+            what: name.into(),
+            found,
+            rows,
+        },
+        _ => TruthError::NotOneColumn {
             column: name.into(),
-        });
-    };
-    check_length(name, column.column.codes.len(), table.rows)?;
-    Ok(column)
+        },
+    })
 }
 
 fn check_generalized(
