@@ -14,7 +14,7 @@ use super::person_rows::{PersonRows, bits};
 use super::presence::{PlaceRows, Presence, ReleaseBits};
 use super::reading::{Reading, gathered};
 use super::{Composition, RawRows};
-use crate::models::{by_groups, verify_model};
+use crate::models::{ModelColumns, by_groups, verify_model};
 use crate::source_rows::NOWHERE;
 use crate::verification::VerifyError;
 use crate::{CountedTable, PrivacyFinding};
@@ -186,8 +186,11 @@ impl Composition {
                 table: &table,
                 subjects: subjects.as_deref(),
             };
-            let sensitive = model.release.sensitive;
-            let (found, _) = verify_model(counted, &names, sensitive, &decided, cancellation)?;
+            let columns = ModelColumns {
+                quasi_identifiers: &names,
+                sensitive: model.release.sensitive,
+            };
+            let (found, _) = verify_model(counted, columns, &decided, cancellation)?;
             if !found.holds() {
                 let among = bits(join.persons).into_iter();
                 let among = among.filter_map(|number| members.get(number));

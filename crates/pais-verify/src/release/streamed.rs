@@ -21,7 +21,7 @@ use super::{ReleaseError, ReleaseVerification, Undecided};
 use crate::classes::only_column;
 use crate::distinct_rows::DistinctRows;
 use crate::row_sum::RowSum;
-use crate::{DistinctRelease, PrivacyFinding, VerifyError};
+use crate::{DistinctRelease, ModelColumns, PrivacyFinding, VerifyError};
 
 /// Rows that are counted at a time: their codes stay in the cache.
 const BLOCK: usize = 16_384;
@@ -399,7 +399,11 @@ impl StreamedVerification {
         };
         let names = schema.names(ColumnRole::QuasiIdentifier);
         let sensitive = schema.names(ColumnRole::Sensitive);
-        let found = distinct.verify_model(&names, &sensitive, &model, cancellation)?;
+        let of_model = ModelColumns {
+            quasi_identifiers: &names,
+            sensitive: &sensitive,
+        };
+        let found = distinct.verify_model(of_model, &model, cancellation)?;
         take(distinct);
 
         let unchanged = UnchangedRows::new(unchanged);
