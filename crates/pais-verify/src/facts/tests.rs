@@ -78,8 +78,7 @@ fn found(rows: &[Row]) -> Verification {
     .unwrap()
 }
 
-/// The attack: the number of enumerated combinations followed the order in which the items of the raw rows
-/// were read, hidden ones included.
+/// The order in which the items of the raw rows are read, hidden ones included, cannot be seen in it.
 #[test]
 fn the_number_of_combinations_does_not_depend_on_the_order_of_rows() {
     let mut rows: Vec<Row> = vec![(0, 0, vec![1, 2], 1), (0, 0, vec![1, 2], 1)];
