@@ -18,9 +18,12 @@ use crate::observer::Observer;
 /// Maximum number of entries of an index: one for each subset and partition.
 pub(super) const MAX_ENTRIES: usize = 1 << 24;
 
+/// Parts below which a table is small enough for the lower limits of tests.
+const FEW_PARTS_IN_TESTS: usize = 500;
+
 /// [`MAX_ENTRIES`]; lower in tests of few parts, so that these need several blocks.
 fn most_entries(parts: usize) -> usize {
-    if cfg!(test) && parts < 500 {
+    if cfg!(test) && parts < FEW_PARTS_IN_TESTS {
         64
     } else {
         MAX_ENTRIES
@@ -209,9 +212,9 @@ impl GroupIndex {
 /// Number of pairs of a group and a value up to which the numbers of new groups are in an array.
 const MAX_SLOTS: usize = 1 << 20;
 
-/// [`MAX_SLOTS`]; lower in tests of few members, so that these use the map too.
-fn most_slots(members: usize) -> usize {
-    if cfg!(test) && members < 500 {
+/// [`MAX_SLOTS`]; lower in tests of few parts, so that these use the map too.
+fn most_slots(parts: usize) -> usize {
+    if cfg!(test) && parts < FEW_PARTS_IN_TESTS {
         24
     } else {
         MAX_SLOTS
