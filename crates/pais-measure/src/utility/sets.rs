@@ -70,9 +70,13 @@ pub fn item_loss(
             }
         }
     }
-    let all: u64 = (0..column.rows())
-        .map(|row| column.of_row(row).len() as u64)
-        .sum();
+    let mut all = 0;
+    for row in 0..column.rows() {
+        if row.is_multiple_of(ROWS_PER_CHECK) {
+            cancellation.check().ok()?;
+        }
+        all += column.of_row(row).len() as u64;
+    }
     if all == 0 {
         return Some(0.0);
     }
