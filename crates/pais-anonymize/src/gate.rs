@@ -17,8 +17,8 @@ use pais_core::taxonomy::MinimumLevels;
 use pais_core::warning::Warning;
 use pais_measure::{ReleaseRecoding, Report};
 use pais_verify::{
-    Classes, CountedTable, Original, OriginalColumn, OriginalQuasiIdentifier, PrivacyFinding,
-    RawSensitive, SubjectGroups, TruthError, VerifyError, subject_groups,
+    Classes, CountedTable, ModelColumns, Original, OriginalColumn, OriginalQuasiIdentifier,
+    PrivacyFinding, RawSensitive, SubjectGroups, TruthError, VerifyError, subject_groups,
 };
 
 use crate::error::RunError;
@@ -196,13 +196,12 @@ pub(crate) fn admit(
         subjects: subjects.as_deref(),
     };
     let sensitive = input.names(ColumnRole::Sensitive);
-    let (finding, classes) = decide(
-        counted,
-        &names,
-        &sensitive,
-        &candidate.claim,
-        observer.cancellation(),
-    )?;
+    let columns = ModelColumns {
+        quasi_identifiers: &names,
+        sensitive: &sensitive,
+    };
+    let claim = &candidate.claim;
+    let (finding, classes) = decide(counted, columns, claim, observer.cancellation())?;
     let persons = match input.schema.subject() {
         Some(_) => {
             let cancellation = observer.cancellation();
@@ -271,8 +270,7 @@ fn released_subjects(input: &PreparedTable, rows: &[u32]) -> Result<Option<Vec<u
 /// Decides the model over the named columns; with their classes, where it was decided on them.
 fn decide(
     table: CountedTable,
-    names: &[Box<str>],
-    sensitive: &[Box<str>],
+    columns: ModelColumns,
     claim: &Claim,
     cancellation: &Cancellation,
 ) -> Result<(PrivacyFinding, Option<Classes<'static>>), RunError> {
@@ -282,7 +280,7 @@ fn decide(
             Cow::Owned(pais_verify::by_groups(&claim.model))
         }
     };
-    let found = pais_verify::verify_model(table, names, sensitive, &model, cancellation);
+    let found = pais_verify::verify_model(table, columns, &model, cancellation);
     let (found, classes) = found.map_err(refused)?;
     if found.holds() {
         Ok((found, classes))

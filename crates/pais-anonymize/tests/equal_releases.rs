@@ -184,7 +184,7 @@ fn with_a_suppressed_person(
     vec![release]
 }
 
-/// The attack: the outermost range was `[0,720)`, `[0,1000)` or `[0,99520)`.
+/// It ends at the last released number, rounded up, whichever number is suppressed.
 #[test]
 fn the_outermost_range_does_not_end_at_a_suppressed_number() {
     let ranges = json!({"generate": "ranges", "widths": [20, 40]});
@@ -274,8 +274,8 @@ fn the_rare_values_of_a_release_are_rare_among_its_rows() {
     );
 }
 
-/// The attack: all released values of `x` are rare, since the rows of the others are suppressed. Their label
-/// was the root, which missing cells are below too, and the verifier refused the table.
+/// All released values of `x` are rare, since the rows of the others are suppressed. Their label is not the root,
+/// which missing cells are below too.
 #[test]
 fn rare_values_alone_are_released_beside_missing_cells() {
     let case = Case {
@@ -369,8 +369,8 @@ fn levels_are_those_of_all_raw_rows_although_the_longest_value_is_suppressed() {
     );
 }
 
-/// The attack: on identical tables NCP was .2593, .2 or .12, so that the hidden root could be solved
-/// for. Eight rows have ranges of 10, of the 20 that the release shows; one row is suppressed.
+/// Identical tables have the same NCP, so that no hidden root can be solved for. Eight rows have ranges of 10, of
+/// the 20 that the release shows; one row is suppressed.
 #[test]
 fn ncp_does_not_follow_from_the_root_over_a_suppressed_number() {
     let case = Case {
@@ -472,9 +472,9 @@ fn masks_that_no_row_shows_do_not_tell_how_long_hidden_values_are() {
     }
 }
 
-/// The attack: the ends of balanced ranges reached to a suppressed number, and which leaves a label covers
-/// showed where suppressed rows are. Releases that are equal have equal documents, and no label goes beyond
-/// the released numbers, in whole intervals.
+/// Releases that are equal have equal documents, and no label goes beyond the released numbers, in whole
+/// intervals. Neither the ends of balanced ranges nor the leaves that a label covers show where suppressed rows
+/// are.
 #[test]
 fn balanced_hierarchies_do_not_depend_on_suppressed_rows() {
     let ranges = json!({"generate": "ranges", "widths": [10], "balance": true});

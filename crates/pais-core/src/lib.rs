@@ -20,7 +20,7 @@
 //! - [`cancellation`]: a request to stop, shared between threads
 //! - [`parallel`]: work shared among threads
 //! - [`split_mix`]: pseudorandom numbers that stay the same
-//! - [`subsets`]: how many subsets of a fixed size there are
+//! - [`subsets`]: the subsets of a fixed size, and how many there are
 //!
 //! Nothing here knows HTTP, a database or an async runtime.
 

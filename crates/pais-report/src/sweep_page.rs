@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use crate::chart::{Axis, Chart, Series};
+use crate::chart::{Axis, Chart, DASHES, Series};
 use crate::page::document;
 use crate::table::{Column, Row, table};
 use crate::words::{percent, percent_at_most};
@@ -73,8 +73,8 @@ impl SweepTable {
         1.0 / self.smallest.max(1) as f64
     }
 
-    /// Whether another table is at least as good in both, and better in one.
-    fn is_beaten_by(self, other: Self) -> bool {
+    /// Whether another table has no greater loss and risk, and one of them smaller.
+    fn is_dominated_by(self, other: Self) -> bool {
         let no_worse = other.loss <= self.loss && other.risk() <= self.risk();
         no_worse && (other.loss < self.loss || other.risk() < self.risk())
     }
@@ -88,15 +88,21 @@ impl SweepTable {
 /// How a combination compares with the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rank {
-    /// Among the combinations with its promise that no other beats, the one nearest to no loss and no risk.
+    /// Among the combinations with its promise that none dominates, the one nearest to no loss and no risk.
     Best,
-    /// No other that promises as much is as good in both and better in one.
-    Unbeaten,
-    /// Another is better.
-    Beaten,
+    /// No other that promises as much has no greater loss and risk, and one of them smaller.
+    Undominated,
+    /// Another has.
+    Dominated,
     /// No table meets it.
     Failed,
 }
+
+/// The number of the colour of dominated combinations.
+const DOMINATED_COLOUR: usize = 1;
+
+/// The numbers of the colours of the lines.
+const FRONTIER_COLOURS: [usize; 7] = [0, 2, 3, 4, 5, 6, 7];
 
 impl SweepPage {
     /// The page as an HTML document.
@@ -143,23 +149,24 @@ impl SweepPage {
     }
 
     fn ranks(&self) -> Vec<Rank> {
-        let is_beaten = |one: &SweepPoint, table: SweepTable| {
+        let is_dominated = |one: &SweepPoint, table: SweepTable| {
             self.combinations.iter().any(|other| {
-                let is_better = |other| table.is_beaten_by(other);
+                let is_better = |other| table.is_dominated_by(other);
                 other.promise.covers(one.promise) && other.table.is_some_and(is_better)
             })
         };
         let rank = |one: &SweepPoint| match one.table {
             None => Rank::Failed,
-            Some(table) if is_beaten(one, table) => Rank::Beaten,
-            Some(_) => Rank::Unbeaten,
+            Some(table) if is_dominated(one, table) => Rank::Dominated,
+            Some(_) => Rank::Undominated,
         };
         let mut ranks: Vec<Rank> = self.combinations.iter().map(rank).collect();
         for promise in self.promises() {
-            let unbeaten = ranks.iter().zip(&self.combinations).enumerate();
-            let unbeaten = unbeaten
-                .filter(|(_, (rank, one))| **rank == Rank::Unbeaten && one.promise == promise);
-            let distances = unbeaten.filter_map(|(at, (_, one))| Some((at, one.table?.distance())));
+            let undominated = ranks.iter().zip(&self.combinations).enumerate();
+            let undominated = undominated
+                .filter(|(_, (rank, one))| **rank == Rank::Undominated && one.promise == promise);
+            let distances =
+                undominated.filter_map(|(at, (_, one))| Some((at, one.table?.distance())));
             let best = distances.min_by(|one, other| one.1.total_cmp(&other.1));
             if let Some((at, _)) = best {
                 ranks[at] = Rank::Best;
@@ -179,7 +186,7 @@ impl SweepPage {
         all
     }
 
-    /// Loss over risk: for each promise a line through the unbeaten combinations, and the others as points.
+    /// Loss over risk: for each promise a line through the undominated combinations, and the others as points.
     fn chart(&self, ranks: &[Rank]) -> Chart {
         let of = |wanted: &'static [Rank], promise: Option<SweepPromise>| {
             let pairs = self.combinations.iter().zip(ranks);
@@ -193,36 +200,35 @@ impl SweepPage {
         let mut series = Vec::new();
         for (number, promise) in promises.into_iter().enumerate() {
             let mut points: Vec<(f64, f64)> =
-                of(&[Rank::Best, Rank::Unbeaten], Some(promise)).collect();
+                of(&[Rank::Best, Rank::Undominated], Some(promise)).collect();
             points.sort_by(|one, other| one.0.total_cmp(&other.0));
             if points.is_empty() {
                 continue;
             }
             let name = if is_alone {
-                "not beaten; the circle marks the best".to_owned()
+                "not dominated; the circle marks the best".to_owned()
             } else {
-                format!("not beaten, {}", promise.words())
+                format!("not dominated, {}", promise.words())
             };
             series.push(Series {
                 name,
-                // The second colour is that of what is beaten.
-                colour: if number == 0 { 0 } else { number + 1 },
-                dashes: number,
+                colour: FRONTIER_COLOURS[number % FRONTIER_COLOURS.len()],
+                dashes: number / FRONTIER_COLOURS.len() % DASHES,
                 points,
             });
         }
         // Points without a number keep the others apart.
-        let beaten = of(&[Rank::Beaten], None).flat_map(|point| [point, (point.0, f64::NAN)]);
-        let beaten: Vec<(f64, f64)> = beaten.collect();
-        if !beaten.is_empty() {
-            let beaten = Series {
-                name: "beaten by another".to_owned(),
-                colour: 1,
+        let dominated = of(&[Rank::Dominated], None).flat_map(|point| [point, (point.0, f64::NAN)]);
+        let dominated: Vec<(f64, f64)> = dominated.collect();
+        if !dominated.is_empty() {
+            let dominated = Series {
+                name: "dominated by another".to_owned(),
+                colour: DOMINATED_COLOUR,
                 dashes: 0,
-                points: beaten,
+                points: dominated,
             };
-            // Drawn first, so that it hides no unbeaten point.
-            series.insert(0, beaten);
+            // Drawn first, so that it hides no undominated point.
+            series.insert(0, dominated);
         }
         let best = of(&[Rank::Best], None).next().filter(|_| is_alone);
         Chart {
@@ -257,8 +263,8 @@ impl SweepPage {
             let mut cells: Vec<Markup> = figures.iter().map(|text| html! { (text) }).collect();
             cells.push(match rank {
                 Rank::Best => html! { strong { "best" } },
-                Rank::Unbeaten => html! { "not beaten" },
-                Rank::Beaten => html! { "beaten" },
+                Rank::Undominated => html! { "not dominated" },
+                Rank::Dominated => html! { "dominated" },
                 Rank::Failed => html! { "no table meets it" },
             });
             let mut row = Row::new(&one.name, cells);
@@ -272,6 +278,8 @@ impl SweepPage {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::{Rank, SweepPage, SweepPoint, SweepPromise, SweepTable};
 
     const PROMISE: SweepPromise = SweepPromise {
@@ -313,9 +321,12 @@ mod tests {
 
     /// Distances: 0.51 for fine, 0.22 for middle, 0.90 for coarse; worse has more loss than middle at one risk.
     #[test]
-    fn the_best_is_nearest_to_no_loss_and_no_risk_of_those_that_none_beats() {
-        use Rank::{Beaten, Best, Failed, Unbeaten};
-        assert_eq!(page().ranks(), [Unbeaten, Best, Beaten, Unbeaten, Failed]);
+    fn the_best_is_nearest_to_no_loss_and_no_risk_of_those_that_none_dominates() {
+        use Rank::{Best, Dominated, Failed, Undominated};
+        assert_eq!(
+            page().ranks(),
+            [Undominated, Best, Dominated, Undominated, Failed]
+        );
         let html = page().render();
         assert!(html.contains("Best: <strong>middle</strong>"), "{html}");
         assert_eq!(
@@ -329,25 +340,47 @@ mod tests {
         assert!(html.contains("&lt;b&gt;Stays") && !html.contains("<b>Stays"));
     }
 
-    /// The trap for a hurried reader: a weaker promise always loses less, and was marked as the best.
+    /// A weaker promise always loses less.
     #[test]
-    fn a_weaker_promise_does_not_beat_a_stronger_one() {
-        use Rank::{Beaten, Best, Unbeaten};
+    fn a_weaker_promise_does_not_dominate_a_stronger_one() {
+        use Rank::{Best, Dominated, Undominated};
         let mut page = page();
         page.combinations.pop();
         for (one, l) in page.combinations.iter_mut().zip([2.0, 2.0, 3.0, 3.0]) {
             one.promise.l = Some(l);
         }
-        assert_eq!(page.ranks(), [Unbeaten, Best, Best, Unbeaten]);
+        assert_eq!(page.ranks(), [Undominated, Best, Best, Undominated]);
         let html = page.render();
         assert!(html.contains("Best: <strong>middle</strong>"), "{html}");
         assert!(html.contains("Best: <strong>worse</strong>"), "{html}");
         assert!(html.contains("chances of different L are not comparable"));
-        // A stronger promise beats a weaker one.
+        // A stronger promise dominates a weaker one.
         page.combinations[1].promise.l = None;
-        assert_eq!(page.ranks(), [Best, Best, Beaten, Best]);
+        assert_eq!(page.ranks(), [Best, Best, Dominated, Best]);
         page.combinations[1].promise.c = 0.6;
-        assert_eq!(page.ranks(), [Best, Best, Best, Unbeaten]);
+        assert_eq!(page.ranks(), [Best, Best, Best, Undominated]);
+    }
+
+    /// 21 lines have seven colours with three dashes each, and another colour than the dominated point.
+    #[test]
+    fn lines_differ_in_colour_or_dashes() {
+        let mut page = page();
+        let combinations = (0..21u8).map(|number| {
+            let mut one = point("one", 0.1, 10);
+            one.promise.c = 0.5 - f64::from(number) / 100.0;
+            one.table = one.table.map(|table| SweepTable {
+                loss: 0.1 + f64::from(number) / 100.0,
+                ..table
+            });
+            one
+        });
+        page.combinations = combinations.collect();
+        page.combinations.push(point("worse", 0.9, 10));
+        let series = page.chart(&page.ranks()).series;
+        let styles: BTreeSet<_> = series.iter().map(|it| (it.colour, it.dashes)).collect();
+        assert_eq!((series.len(), styles.len()), (22, 22));
+        let dominated = series.iter().filter(|it| it.colour == 1);
+        assert_eq!(dominated.count(), 1);
     }
 
     #[test]

@@ -11,7 +11,8 @@ pub fn percent(share: f64) -> String {
 /// A share as the bound of a sentence with "at most": as [`percent`], and rounded up.
 pub(crate) fn percent_at_most(share: f64) -> String {
     let digits = digits_of(share * 100.0);
-    shown(share, format!("{:.digits$}", rounded_up(share) * 100.0))
+    let bound = rounded_up(share);
+    shown(bound.max(share), format!("{:.digits$}", bound * 100.0))
 }
 
 /// The share that [`percent_at_most`] shows.
@@ -171,6 +172,7 @@ mod tests {
             (0.3, "30 %"),
             (1.0 / 12.0, "8.4 %"),
             (0.0, "0 %"),
+            (0.995, "100 %"),
             (1.0, "100 %"),
         ] {
             assert_eq!(percent_at_most(share), text, "{share}");

@@ -22,6 +22,34 @@ use super::lists::Lists;
 use super::sets::key;
 use super::verification::{ColumnValue, VerifyError};
 
+/// The one column with a name, which has as many rows as its table.
+///
+/// # Errors
+/// [`VerifyError::NoSuchColumn`], [`VerifyError::RepeatedColumn`] and [`VerifyError::UnevenColumn`].
+pub(super) fn only_column<'t>(
+    table: &'t ReleasedTable,
+    name: &str,
+) -> Result<&'t ReleasedColumn, VerifyError> {
+    let mut named = table.columns.iter().filter(|column| &*column.name == name);
+    let column = named.next().ok_or_else(|| VerifyError::NoSuchColumn {
+        column: name.into(),
+    })?;
+    if named.next().is_some() {
+        return Err(VerifyError::RepeatedColumn {
+            column: name.into(),
+        });
+    }
+    let found = column.column.codes.len();
+    if found != table.rows {
+        return Err(VerifyError::UnevenColumn {
+            column: name.into(),
+            found,
+            rows: table.rows,
+        });
+    }
+    Ok(column)
+}
+
 /// A column whose values are numbered 0, 1, … without gaps. Equal texts, and equal sets, have the
 /// same number.
 pub(super) struct Values<'a> {
@@ -59,23 +87,8 @@ impl<'a> Values<'a> {
         rows: Option<&[u32]>,
         key: impl Fn(&ReleasedColumn, &'a str) -> Cow<'a, str>,
     ) -> Result<Self, VerifyError> {
-        let mut named = table.columns.iter().filter(|column| &*column.name == name);
-        let column = named.next().ok_or_else(|| VerifyError::NoSuchColumn {
-            column: name.into(),
-        })?;
-        if named.next().is_some() {
-            return Err(VerifyError::RepeatedColumn {
-                column: name.into(),
-            });
-        }
+        let column = only_column(table, name)?;
         let Column { dictionary, codes } = &column.column;
-        if codes.len() != table.rows {
-            return Err(VerifyError::UnevenColumn {
-                column: name.into(),
-                found: codes.len(),
-                rows: table.rows,
-            });
-        }
         let null = dictionary.len();
         let codes: Cow<[u32]> = match rows {
             None => codes.into(),

@@ -6,8 +6,8 @@ use pais_core::table::{Column, ReleasedTable};
 
 use crate::adversaries::{self, AdversaryFigures, AdversaryLengths};
 use crate::classes::{Classes, Values};
-use crate::lkc::{LkcColumns, verify_with_classes};
-use crate::{LkcRequirement, Verification, VerifyError};
+use crate::lkc::verify_lkc;
+use crate::{LkcRequirement, ModelColumns, Verification, VerifyError};
 
 /// The distinct combinations of the quasi-identifiers and sensitive values of a release without sets and
 /// persons.
@@ -87,19 +87,14 @@ impl DistinctRelease {
     /// As [`crate::verify_model`].
     pub fn verify_model(
         &self,
-        quasi_identifiers: &[Box<str>],
-        sensitive: &[Box<str>],
+        columns: ModelColumns,
         model: &Lkc,
         cancellation: &Cancellation,
     ) -> Result<Verification, VerifyError> {
-        let requirement = LkcRequirement::from_model(model, quasi_identifiers.len(), sensitive);
-        let columns = LkcColumns {
-            quasi_identifiers,
-            sensitive,
-        };
+        let known = columns.quasi_identifiers.len();
+        let requirement = LkcRequirement::from_model(model, known, columns.sensitive);
         let (table, rows) = (&self.table, Some(&*self.rows));
-        let (found, _) =
-            verify_with_classes(table.into(), rows, columns, &requirement, cancellation)?;
+        let (found, _) = verify_lkc(table.into(), rows, columns, &requirement, cancellation)?;
         Ok(found)
     }
 }
@@ -115,7 +110,7 @@ mod tests {
     use super::DistinctRelease;
     use crate::adversaries::{AdversaryLengths, measure_adversaries};
     use crate::requirement::{SensitiveRequirement, SensitiveSet};
-    use crate::tests::{names, table};
+    use crate::tests::{columns, names, table};
     use crate::{EquivalenceClasses, LkcRequirement, group_sizes, verify_model};
 
     /// Each row as often as it counts.
@@ -189,10 +184,10 @@ mod tests {
                 measure_adversaries(&all, &classes, &requirement, lengths, &none).unwrap()
             );
             let model = Lkc::k_anonymity(k).unwrap();
-            let found = release.verify_model(&known, &sensitive, &model, &none).unwrap();
+            let found = release.verify_model(columns(&known, &sensitive), &model, &none).unwrap();
             let counted = (&all).into();
             let (expected, _) =
-                verify_model(counted, &known, &sensitive, &model.into(), &none).unwrap();
+                verify_model(counted, columns(&known, &sensitive), &model.into(), &none).unwrap();
             prop_assert_eq!(found.holds, expected.holds());
             prop_assert_eq!(found.greatest_confidence, expected.greatest_confidence());
             prop_assert_eq!(found.smallest_group, expected.smallest_group());

@@ -25,6 +25,7 @@ use super::classes::{Classes, Values};
 use super::combinations::{Combinations, Group, Part, Search};
 use super::lists::{DividedGroup, Divider, Lists, PartOrder};
 use super::lkc::unsearched;
+use super::models::ModelColumns;
 use super::persons::{CountedTable, PersonCounter, Persons, class_sizes};
 use super::sensitive::ConfidenceMeter;
 use super::verification::{
@@ -34,20 +35,19 @@ use super::verification::{
 /// Maximum number of look-ups of a fact in a row. Beyond it the enumeration fails.
 const BUDGET: u64 = 1 << 33;
 
-/// Decides k^m-anonymity over `quasi_identifiers`; those released as sets are the set-valued
+/// Decides k^m-anonymity; the quasi-identifiers released as sets are the set-valued
 /// ones. Stops once `cancellation` is requested. In the result, `smallest_group` is the fewest rows
 /// of a group that contain a set of at most m items, including the empty set, and `subsets` is the
-/// number of sets that were enumerated. The confidence in the values of the columns `sensitive`
+/// number of sets that were enumerated. The confidence in the values of the sensitive columns
 /// is measured over the same rows. Where the table has subjects, k is asked of the distinct persons
 /// of these rows, and `smallest_group` is the fewest persons.
 ///
 /// # Errors
 /// [`VerifyError`] for a table that lacks a column or is malformed, if there are too many sets to
 /// enumerate, and when stopped.
-pub fn verify_km<'t>(
+pub(crate) fn verify_km<'t>(
     table: impl Into<CountedTable<'t>>,
-    quasi_identifiers: &[Box<str>],
-    sensitive: &[Box<str>],
+    columns: ModelColumns,
     model: KmAnonymity,
     cancellation: &Cancellation,
 ) -> Result<Verification, VerifyError> {
@@ -62,7 +62,7 @@ pub fn verify_km<'t>(
         is_by_fact: |column| matches!(column.column.form, Form::Set { .. }),
         too_many: VerifyError::TooManyItemsets { m: model.m.get() },
     };
-    model.verify(table.into(), quasi_identifiers, sensitive, cancellation)
+    model.verify(table.into(), columns, cancellation)
 }
 
 /// Decides LKC-privacy with facts, of which an adversary knows at most `l`; `requirement` has the
@@ -73,8 +73,7 @@ pub fn verify_km<'t>(
 /// As [`verify_km`].
 pub(super) fn verify_facts(
     counted: CountedTable,
-    quasi_identifiers: &[Box<str>],
-    sensitive: &[Box<str>],
+    columns: ModelColumns,
     requirement: LkcRequirement,
     l: u32,
     cancellation: &Cancellation,
@@ -87,7 +86,7 @@ pub(super) fn verify_facts(
         is_by_fact: |_| true,
         too_many: VerifyError::TooManyFacts { l },
     };
-    model.verify(counted, quasi_identifiers, sensitive, cancellation)
+    model.verify(counted, columns, cancellation)
 }
 
 /// A model of an adversary who knows facts.
@@ -104,13 +103,16 @@ impl FactModel {
     fn verify(
         &self,
         counted: CountedTable,
-        quasi_identifiers: &[Box<str>],
-        sensitive: &[Box<str>],
+        columns: ModelColumns,
         cancellation: &Cancellation,
     ) -> Result<Verification, VerifyError> {
         let table = counted.table;
         let requirement = &self.requirement;
         let persons = Persons::new(counted)?;
+        let ModelColumns {
+            quasi_identifiers,
+            sensitive,
+        } = columns;
         let columns = Values::new_all(table, quasi_identifiers)?;
         let classes = Classes::new(table.rows, &columns, cancellation)?;
         let smallest_class = class_sizes(&classes, persons.as_ref()).into_iter().min();

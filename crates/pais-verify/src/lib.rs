@@ -59,16 +59,16 @@ pub use adversaries::{
 };
 pub use anatomy::{AnatomyError, RawSensitive, check_counts, group_ids, join_sensitive};
 pub use classes::Classes;
-pub use composition::{ComposedRelease, Composition, MOST_RELEASES, RawRows, Recoded, compose};
+pub use composition::{
+    ComposedRelease, Composition, MOST_RELEASES, RawRows, Recoded, combination_bytes, compose,
+};
 pub use cover::outermost_interval;
 pub use cut::{CutError, check_single_cut};
 pub use distinct_release::DistinctRelease;
 pub use equivalence_classes::EquivalenceClasses;
-pub use facts::verify_km;
-pub use lkc::verify_lkc;
-pub use models::{PrivacyFinding, by_groups, verify_model};
+pub use models::{ModelColumns, PrivacyFinding, by_groups, verify_model};
 pub use original::{Original, OriginalColumn, OriginalQuasiIdentifier};
-pub use partition::{FailingGroup, GroupVerification, verify_groups};
+pub use partition::{FailingGroup, GroupVerification};
 pub use persons::CountedTable;
 pub use release::{
     FoundRecoding, FoundSubjects, RawComparison, RawFinding, RawTexts, ReleaseError, ReleaseTables,
@@ -79,6 +79,4 @@ pub use sets::OriginalSet;
 pub use source_rows::NOWHERE;
 pub use subject_groups::{SubjectGroups, group_sizes, subject_groups};
 pub use truthfulness::{TruthError, check_truthful};
-pub use verification::{
-    ColumnValue, VIOLATION_CAP, Verification, VerifyError, WORST_GROUPS, WorstGroup,
-};
+pub use verification::{ColumnValue, Verification, VerifyError, WorstGroup};

@@ -23,6 +23,7 @@ use super::LkcRequirement;
 use super::classes::{Classes, Values};
 use super::combinations::{Group, Search, search_in_parallel};
 use super::group_visitor::{FoundQids, GroupVisitor};
+use super::models::ModelColumns;
 use super::person_search::{ClassGroups, PersonSearch};
 use super::persons::{CountedTable, Persons};
 use super::profiles::{Grid, Share, Suffixes, ValueCount};
@@ -31,9 +32,9 @@ use super::sensitive::{SensitiveColumn, SensitiveIndex};
 use super::verification::{ColumnValue, Verification, VerifyError};
 use super::violations::{Denominator, SearchedTable};
 
-/// Decides whether a table satisfies LKC-privacy (KDD'09, Definition 3.1) over the columns
-/// `quasi_identifiers`. `sensitive` are all declared sensitive columns; the confidence in their
-/// values is measured even if the requirement does not bound it.
+/// Decides whether a table satisfies LKC-privacy (KDD'09, Definition 3.1), and returns the classes of equal
+/// quasi-identifiers. With `multiplicities`, whose sum must be below 2^32, each row is counted as often as its
+/// number says.
 ///
 /// Where the table has subjects, *|T\[qid\]|* of the first condition is the number of distinct
 /// persons. Confidences are shares of rows under both.
@@ -41,42 +42,14 @@ use super::violations::{Denominator, SearchedTable};
 /// # Errors
 /// [`VerifyError`] for a table that lacks a column or is malformed. A table that does not satisfy
 /// the requirement is a result, not an error.
-pub fn verify_lkc<'t>(
-    table: impl Into<CountedTable<'t>>,
-    quasi_identifiers: &[Box<str>],
-    sensitive: &[Box<str>],
-    requirement: &LkcRequirement,
-    cancellation: &Cancellation,
-) -> Result<Verification, VerifyError> {
-    let columns = LkcColumns {
-        quasi_identifiers,
-        sensitive,
-    };
-    let (found, _) = verify_with_classes(table.into(), None, columns, requirement, cancellation)?;
-    Ok(found)
-}
-
-/// The columns of a table that LKC-privacy is about.
-#[derive(Clone, Copy)]
-pub(super) struct LkcColumns<'a> {
-    pub(super) quasi_identifiers: &'a [Box<str>],
-    /// All that are declared sensitive.
-    pub(super) sensitive: &'a [Box<str>],
-}
-
-/// As [`verify_lkc`], with the classes of equal quasi-identifiers. With `multiplicities`, whose sum must be
-/// below 2^32, each row is counted as often as its number says.
-///
-/// # Errors
-/// As [`verify_lkc`].
-pub(super) fn verify_with_classes<'m>(
+pub(super) fn verify_lkc<'m>(
     counted: CountedTable,
     multiplicities: Option<&'m [u32]>,
-    columns: LkcColumns,
+    columns: ModelColumns,
     requirement: &LkcRequirement,
     cancellation: &Cancellation,
 ) -> Result<(Verification, Classes<'m>), VerifyError> {
-    let LkcColumns {
+    let ModelColumns {
         quasi_identifiers,
         sensitive,
     } = columns;

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::LkcRequirement;
 use super::classes::Classes;
 use super::facts::{verify_facts, verify_km};
-use super::lkc::{LkcColumns, verify_with_classes};
+use super::lkc::verify_lkc;
 use super::partition::{GroupVerification, verify_groups};
 use super::persons::CountedTable;
 use super::verification::{Verification, VerifyError};
@@ -57,11 +57,20 @@ impl PrivacyFinding {
     }
 }
 
-/// Decides a model over `quasi_identifiers`; `sensitive` are all declared sensitive columns. Also returns the
-/// classes of equal quasi-identifiers, if it was decided on them.
+/// The columns of a table that a privacy model is about.
+#[derive(Clone, Copy, Debug)]
+pub struct ModelColumns<'a> {
+    /// Those whose values an adversary knows.
+    pub quasi_identifiers: &'a [Box<str>],
+    /// All that are declared sensitive. The confidence in their values is measured even if the model does not
+    /// bound it.
+    pub sensitive: &'a [Box<str>],
+}
+
+/// Decides a model. Also returns the classes of equal quasi-identifiers, if it was decided on them.
 ///
 /// If an LKC model has an *L* and a column is released as a set, *L* bounds the number of facts: values of columns that
-/// are not set-valued, and single items of sets. Elsewhere a value is known as a whole, as by [`crate::verify_lkc`].
+/// are not set-valued, and single items of sets. Elsewhere a value is known as a whole.
 /// `subsets` is then the number of combinations of facts that were enumerated, and `violations` how many of them violate
 /// the model.
 ///
@@ -72,23 +81,21 @@ impl PrivacyFinding {
 /// enumerate, and when stopped.
 pub fn verify_model(
     table: CountedTable,
-    quasi_identifiers: &[Box<str>],
-    sensitive: &[Box<str>],
+    columns: ModelColumns,
     model: &PrivacyModel,
     cancellation: &Cancellation,
 ) -> Result<(PrivacyFinding, Option<Classes<'static>>), VerifyError> {
-    let names = quasi_identifiers;
     Ok(match model {
         PrivacyModel::Lkc(model) => {
-            let (found, classes) = verify_subsets(table, names, sensitive, model, cancellation)?;
+            let (found, classes) = verify_subsets(table, columns, model, cancellation)?;
             (PrivacyFinding::Subsets(found), classes)
         }
         PrivacyModel::KmAnonymity(model) => {
-            let found = verify_km(table, names, sensitive, *model, cancellation)?;
+            let found = verify_km(table, columns, *model, cancellation)?;
             (PrivacyFinding::Subsets(found), None)
         }
         PrivacyModel::Groups(model) => {
-            let found = verify_groups(table, names, sensitive, model, cancellation)?;
+            let found = verify_groups(table, columns, model, cancellation)?;
             (PrivacyFinding::Groups(found), None)
         }
     })
@@ -96,24 +103,19 @@ pub fn verify_model(
 
 fn verify_subsets(
     table: CountedTable,
-    quasi_identifiers: &[Box<str>],
-    sensitive: &[Box<str>],
+    columns: ModelColumns,
     model: &Lkc,
     cancellation: &Cancellation,
 ) -> Result<(Verification, Option<Classes<'static>>), VerifyError> {
-    let requirement = LkcRequirement::from_model(model, quasi_identifiers.len(), sensitive);
-    let names = quasi_identifiers;
-    let mut columns = names.iter().filter_map(|name| table.table.column(name));
-    let has_sets = columns.any(|column| matches!(column.form, Form::Set { .. }));
+    let names = columns.quasi_identifiers;
+    let requirement = LkcRequirement::from_model(model, names.len(), columns.sensitive);
+    let mut known = names.iter().filter_map(|name| table.table.column(name));
+    let has_sets = known.any(|column| matches!(column.form, Form::Set { .. }));
     if let Some(l) = model.l.filter(|_| has_sets) {
-        let found = verify_facts(table, names, sensitive, requirement, l.get(), cancellation)?;
+        let found = verify_facts(table, columns, requirement, l.get(), cancellation)?;
         return Ok((found, None));
     }
-    let columns = LkcColumns {
-        quasi_identifiers,
-        sensitive,
-    };
-    let (found, classes) = verify_with_classes(table, None, columns, &requirement, cancellation)?;
+    let (found, classes) = verify_lkc(table, None, columns, &requirement, cancellation)?;
     Ok((found, Some(classes)))
 }
 

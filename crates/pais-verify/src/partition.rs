@@ -11,6 +11,7 @@ use pais_core::model::{Diversity, GroupModel, MissingSensitive, spans};
 use super::classes::{Classes, Values};
 use super::lists::Lists;
 use super::minimum_cover::{MISSING, MinimumCover};
+use super::models::ModelColumns;
 use super::persons::CountedTable;
 use super::persons::Persons;
 use super::sensitive::SensitiveColumn;
@@ -92,22 +93,25 @@ struct GroupResult {
     confidence: f64,
 }
 
-/// Decides whether every group of equal values on `quasi_identifiers` meets the model. The diversity and the
-/// greatest confidence are those of the columns `sensitive`, which must be all declared sensitive columns.
+/// Decides whether every group of equal values on the quasi-identifiers meets the model. The diversity and the
+/// greatest confidence are those of the sensitive columns.
 /// Where the table has subjects, K is required of the distinct persons of a group.
 ///
 /// # Errors
 /// [`VerifyError`] for a table that lacks a column or is malformed, and [`VerifyError::Stopped`]
 /// once `cancellation` is requested. A table that does not meet the model is a result, not an error.
-pub fn verify_groups<'t>(
+pub(crate) fn verify_groups<'t>(
     table: impl Into<CountedTable<'t>>,
-    quasi_identifiers: &[Box<str>],
-    sensitive: &[Box<str>],
+    columns: ModelColumns,
     model: &GroupModel,
     cancellation: &Cancellation,
 ) -> Result<GroupVerification, VerifyError> {
     let counted = table.into();
     let table = counted.table;
+    let ModelColumns {
+        quasi_identifiers,
+        sensitive,
+    } = columns;
     let columns = Values::new_all(table, quasi_identifiers)?;
     let sensitive = sensitive
         .iter()

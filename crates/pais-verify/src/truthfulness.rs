@@ -12,9 +12,11 @@ use pais_core::table::codes::{Codes, RowCodes};
 use pais_core::table::{Column, Form, NULL_CODE, ReleasedColumn, ReleasedTable};
 use pais_core::with_codes;
 
+use super::classes::only_column;
 use super::cover::{Cover, Span, outermost_interval};
 use super::original::{Original, OriginalColumn, OriginalQuasiIdentifier};
 use super::sets::{OriginalSet, ReleasedSet};
+use super::verification::VerifyError;
 
 /// Up to this many pairs of code and label, over all threads, are remembered as checked.
 const MOST_PAIRS: usize = 1 << 28;
@@ -149,7 +151,7 @@ pub fn check_truthful(
     let untouched = |raw: &OriginalColumn| {
         let column = find(raw.name)?;
         check_length(raw.name, raw.cells.codes.len(), original.rows)?;
-        check_untouched(column, raw.cells, source_rows)
+        check_untouched(column, raw.cells, source_rows, cancellation)
     };
     // Raw codes are read in random order, so a column is bound by memory latency: columns are
     // checked in parallel. The first error in the order of the columns is returned.
@@ -200,14 +202,16 @@ pub(super) fn column<'t>(
     table: &'t ReleasedTable,
     name: &str,
 ) -> Result<&'t ReleasedColumn, TruthError> {
-    let mut named = table.columns.iter().filter(|column| &*column.name == name);
-    let (Some(column), None) = (named.next(), named.next()) else {
-        return Err(TruthError::NotOneColumn {
+    only_column(table, name).map_err(|error| match error {
+        VerifyError::UnevenColumn { found, rows, .. } => TruthError::Uneven {
+            what: name.into(),
+            found,
+            rows,
+        },
+        _ => TruthError::NotOneColumn {
             column: name.into(),
-        });
-    };
-    check_length(name, column.column.codes.len(), table.rows)?;
-    Ok(column)
+        },
+    })
 }
 
 fn check_generalized(
@@ -286,10 +290,14 @@ fn check_sets(
     check_pairs(released, source_rows, codes, code, is_true, cancellation)
 }
 
+/// Rows after which it is checked whether to stop.
+const ROWS_PER_CHECK: usize = 1 << 12;
+
 fn check_untouched(
     released: &ReleasedColumn,
     raw: &Column,
     source_rows: &[u32],
+    cancellation: &Cancellation,
 ) -> Result<(), TruthError> {
     // Texts are numbered, because the two dictionaries may differ in order.
     let mut numbers: HashMap<&str, u32> = HashMap::new();
@@ -315,6 +323,9 @@ fn check_untouched(
     let narrowed = Codes::new(&raw.codes, raw.dictionary.len());
     let pairs = released.column.codes.iter().zip(source_rows).enumerate();
     with_codes!(&narrowed, raw_codes => for (row, (&value, &source)) in pairs {
+        if row.is_multiple_of(ROWS_PER_CHECK) {
+            cancellation.check()?;
+        }
         let code = raw_codes.at(source as usize) as usize;
         let same = if value == NULL_CODE {
             code == NULL_CODE as usize || missing.get(code).is_some_and(|missing| *missing)

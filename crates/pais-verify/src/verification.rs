@@ -8,10 +8,10 @@ use pais_core::model::MissingSensitive;
 
 /// Violating qids are counted up to this number. Beyond it the exact number does not help to
 /// choose other parameters.
-pub const VIOLATION_CAP: u64 = 10_000;
+pub(crate) const VIOLATION_CAP: u64 = 10_000;
 
 /// Maximum number of violating qids that the result lists.
-pub const WORST_GROUPS: usize = 10;
+pub(crate) const WORST_GROUPS: usize = 10;
 
 /// Whether a table satisfies LKC-privacy (KDD'09, Definition 3.1), and how closely.
 ///

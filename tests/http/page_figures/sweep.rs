@@ -131,7 +131,7 @@ async fn a_sweep() {
         ));
     }
     for l in [1, 2] {
-        page.take(&format!("not beaten, L {l}, C 90 %"));
+        page.take(&format!("not dominated, L {l}, C 90 %"));
     }
     for one in &combinations {
         let is_best = best
@@ -149,8 +149,8 @@ async fn a_sweep() {
                 &figures.suppressed.to_string(),
                 match (is_best, is_beaten(one, figures)) {
                     (true, _) => "best",
-                    (_, true) => "beaten",
-                    _ => "not beaten",
+                    (_, true) => "dominated",
+                    _ => "not dominated",
                 },
             ]),
         }

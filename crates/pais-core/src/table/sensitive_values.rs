@@ -73,7 +73,7 @@ pub(super) fn variants(model: &Lkc, unchanged: &UnchangedColumn<'_>) -> Option<W
         let form = is_other.then(|| value_without_case_and_punctuation(text));
         form.and_then(|form| places.get(&form).copied())
     };
-    let found = Found::new(unchanged, place_of)?;
+    let found = MarkedRows::new(unchanged, place_of)?;
     let pointer = format!("/privacy/sensitive_values/{}", escape(&spec.name));
     let pointer = match *found.marks {
         [place] => format!("{pointer}/{place}"),
@@ -95,7 +95,7 @@ pub(super) fn variants(model: &Lkc, unchanged: &UnchangedColumn<'_>) -> Option<W
 pub(super) fn undeclared_missing(unchanged: &UnchangedColumn<'_>) -> Option<Warning> {
     let spec = unchanged.spec;
     let is_word = |text: &str| is_word_for_missing(text) && !spec.is_missing(text);
-    let found = Found::new(unchanged, |text| is_word(text).then(|| text.to_owned()))?;
+    let found = MarkedRows::new(unchanged, |text| is_word(text).then(|| text.to_owned()))?;
     // Apart from upper and lower case, they are words of a fixed list.
     let words = found.marks.iter().take(MOST_WORDS);
     let words: Vec<String> = words.map(|word| format!("`{word}`")).collect();
@@ -111,14 +111,14 @@ pub(super) fn undeclared_missing(unchanged: &UnchangedColumn<'_>) -> Option<Warn
 }
 
 /// The rows of a column whose texts have a mark.
-struct Found<M> {
+struct MarkedRows<M> {
     /// Their number, as a text.
     rows: String,
     /// Each mark once, ascending.
     marks: Vec<M>,
 }
 
-impl<M: Ord> Found<M> {
+impl<M: Ord> MarkedRows<M> {
     /// `None` without such rows.
     fn new(unchanged: &UnchangedColumn<'_>, mark: impl Fn(&str) -> Option<M>) -> Option<Self> {
         let column = unchanged.column;

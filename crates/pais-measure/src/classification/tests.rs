@@ -10,7 +10,26 @@ use super::features::{Encoding, Feature};
 use super::gain::Logs;
 use super::holdout::{Thirds, held_out_error, two_thirds};
 use super::rows::ClassifiedRows;
-use super::tree::{self, Tree, pessimistic_errors};
+use super::tree::{self, Split, Tree, pessimistic_errors};
+
+impl Tree {
+    /// Number of nodes, including leaves.
+    fn node_count(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Maximum number of tests between the root and a leaf.
+    fn depth(&self) -> usize {
+        let mut depths = vec![0usize; self.nodes.len()];
+        for (at, node) in self.nodes.iter().enumerate() {
+            let children = node.split.iter().flat_map(Split::children);
+            for child in children {
+                depths[child] = depths[at] + 1;
+            }
+        }
+        depths.into_iter().max().unwrap_or(0)
+    }
+}
 
 /// An attribute of some rows.
 #[derive(Clone)]

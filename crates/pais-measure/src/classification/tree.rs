@@ -32,7 +32,7 @@ impl Split {
     }
 
     /// The nodes below.
-    fn children(&self) -> impl Iterator<Item = usize> {
+    pub(super) fn children(&self) -> impl Iterator<Item = usize> {
         self.branches.iter().map(|(_, node)| *node as usize)
     }
 }
@@ -112,25 +112,6 @@ impl Tree {
             self.class(code) != examples.classes[*row]
         });
         wrong.map(|(_, &weight)| u64::from(weight)).sum()
-    }
-
-    /// Number of nodes, including leaves.
-    #[cfg(test)]
-    pub(super) fn node_count(&self) -> usize {
-        self.nodes.len()
-    }
-
-    /// Maximum number of tests between the root and a leaf.
-    #[cfg(test)]
-    pub(super) fn depth(&self) -> usize {
-        let mut depths = vec![0usize; self.nodes.len()];
-        for (at, node) in self.nodes.iter().enumerate() {
-            let children = node.split.iter().flat_map(Split::children);
-            for child in children {
-                depths[child] = depths[at] + 1;
-            }
-        }
-        depths.into_iter().max().unwrap_or(0)
     }
 }
 

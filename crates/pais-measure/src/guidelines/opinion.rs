@@ -187,11 +187,7 @@ impl Opinion {
             },
             linkability: Linkability {
                 answer: RiskAnswer::Possible,
-                smallest_group: if risk.highest > 0.0 {
-                    (1.0 / risk.highest).round() as u64
-                } else {
-                    0
-                },
+                smallest_group: risk.smallest_group(),
                 exact_links: risk.insensitive_singled_out.clone(),
             },
             inference: Inference::new(release),

@@ -366,7 +366,7 @@ mod tests {
         assert_eq!(words.1, [SafeHarborRequirement::MeaningOfLabels]);
     }
 
-    /// The attack: any number above 150 passed as a year, and any below as an age.
+    /// The size of a number does not make it a year or an age.
     #[test]
     fn numbers_are_years_or_ages_only_where_that_is_known() {
         let of = |name: &str, role: &str, labels: &[&str]| {

@@ -69,12 +69,7 @@ pub struct SmallCells {
 
 impl SmallCells {
     pub(super) fn new(release: &MeasuredRelease, risk: &Risk, groups: &UniqueRows<'_>) -> Self {
-        // The inverse of the risk is the size, up to the rounding of one division.
-        let smallest = if risk.highest > 0.0 {
-            (1.0 / risk.highest).round() as u64
-        } else {
-            0
-        };
+        let smallest = risk.smallest_group();
         let share = || groups.share_in_groups_below(LEAST_CELL);
         Self {
             least: LEAST_CELL,

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use pais_core::definition::ColumnRole;
 use pais_core::model::{Diversity, GroupModel, Lkc, PrivacyModel};
 use pais_core::table::{GROUP_COLUMN, ReleasedTable, UnchangedColumn};
-use pais_verify::{RawSensitive, VerifyError, by_groups, join_sensitive, verify_model};
+use pais_verify::{
+    ModelColumns, RawSensitive, VerifyError, by_groups, join_sensitive, verify_model,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::release::{CountedRelease, MeasuredRelease, ReleaseRecoding};
@@ -60,7 +62,11 @@ pub(super) fn attribute_risk_of_counted(
     let greatest = |columns: &[Box<str>]| {
         let model = with_values_of(release.model, columns);
         let distinct = release.distinct;
-        let found = distinct.verify_model(&names, columns, &model, release.cancellation)?;
+        let columns = ModelColumns {
+            quasi_identifiers: &names,
+            sensitive: columns,
+        };
+        let found = distinct.verify_model(columns, &model, release.cancellation)?;
         Ok(found.greatest_confidence)
     };
     let column = first_with(&sensitive, highest, greatest)?;
@@ -137,7 +143,11 @@ fn greatest_share(
         ReleaseRecoding::Local | ReleaseRecoding::Anatomized => by_groups(&model),
     };
     let stop = release.cancellation;
-    let (found, _) = verify_model(table.into(), &names, sensitive, &model, stop)?;
+    let columns = ModelColumns {
+        quasi_identifiers: &names,
+        sensitive,
+    };
+    let (found, _) = verify_model(table.into(), columns, &model, stop)?;
     Ok(found.greatest_confidence())
 }
 

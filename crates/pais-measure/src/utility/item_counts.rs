@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use chacha20::ChaCha12Rng;
+use pais_core::cancellation::Cancellation;
 use pais_core::schema::items;
 use pais_core::table::{Form, ReleasedColumn, SetColumn};
 use pais_core::taxonomy::{NodeId, Tree};
@@ -16,6 +17,9 @@ use super::queries::QueryError;
 use super::query_answers::QueryAnswer;
 use crate::release::MeasuredRelease;
 use crate::sample::SAMPLED_ROWS;
+
+/// Rows after which it is checked whether to stop.
+pub(super) const ROWS_PER_CHECK: usize = 1 << 10;
 
 /// The items of a set-valued quasi-identifier, raw and released.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,19 +42,26 @@ pub(crate) fn item_counts(release: &MeasuredRelease) -> Option<BTreeMap<String, 
         return None;
     }
     let counts = columns.iter().map(|set| {
-        release.cancellation.check().ok()?;
         let released = release.table.column(&set.name)?;
-        Some((set.name.to_string(), counts_of(set, released)?))
+        let counts = counts_of(set, released, release.cancellation)?;
+        Some((set.name.to_string(), counts))
     });
     counts.collect()
 }
 
-fn counts_of(set: &SetColumn, released: &ReleasedColumn) -> Option<ItemCounts> {
+fn counts_of(
+    set: &SetColumn,
+    released: &ReleasedColumn,
+    cancellation: &Cancellation,
+) -> Option<ItemCounts> {
     let Form::Set { separator } = released.form else {
         return None;
     };
     let mut counts = ItemCounts::default();
     for row in 0..set.rows() {
+        if row.is_multiple_of(ROWS_PER_CHECK) {
+            cancellation.check().ok()?;
+        }
         let size = set.of_row(row).len() as u64;
         counts.raw += size;
         counts.raw_cells_without_items += u64::from(size == 0);
@@ -61,7 +72,10 @@ fn counts_of(set: &SetColumn, released: &ReleasedColumn) -> Option<ItemCounts> {
         .iter()
         .map(|cell| items(cell, separator).count() as u64)
         .collect();
-    for &code in &column.codes {
+    for (row, &code) in column.codes.iter().enumerate() {
+        if row.is_multiple_of(ROWS_PER_CHECK) {
+            cancellation.check().ok()?;
+        }
         // Null has no label.
         let labels = labels.get(code as usize).copied().unwrap_or(0);
         counts.released += labels;
@@ -71,34 +85,36 @@ fn counts_of(set: &SetColumn, released: &ReleasedColumn) -> Option<ItemCounts> {
 }
 
 /// The labels in the cells of a released column of sets.
-struct ReleasedLabels<'a> {
+pub(super) struct ReleasedLabels<'a> {
     /// One code for each row.
-    codes: &'a [u32],
+    pub(super) codes: &'a [u32],
     /// The nodes of each distinct cell, ascending.
     cells: Vec<Vec<NodeId>>,
 }
 
 impl ReleasedLabels<'_> {
-    fn of(&self, code: u32) -> &[NodeId] {
+    /// The nodes of a code, ascending; none of null.
+    pub(super) fn of(&self, code: u32) -> &[NodeId] {
         self.cells.get(code as usize).map_or(&[], Vec::as_slice)
     }
 }
 
-fn released_labels<'a>(
-    release: &MeasuredRelease<'a>,
-    set: &SetColumn,
+/// The labels of a column; `None` if it is not released as sets, and when stopped.
+pub(super) fn released_labels<'a>(
+    released: &'a ReleasedColumn,
+    tree: &Tree,
+    cancellation: &Cancellation,
 ) -> Option<ReleasedLabels<'a>> {
-    let released = release.table.column(&set.name)?;
     let Form::Set { separator } = released.form else {
         return None;
     };
     let nodes = |cell: &str| {
-        let mut nodes: Vec<NodeId> = set.tree.find_all(cell, separator);
+        let mut nodes: Vec<NodeId> = tree.find_all(cell, separator);
         nodes.sort_unstable();
         nodes
     };
     let cells = released.column.dictionary.iter().map(|cell| {
-        release.cancellation.check().ok()?;
+        cancellation.check().ok()?;
         Some(nodes(cell))
     });
     Some(ReleasedLabels {
@@ -173,8 +189,9 @@ pub(crate) fn item_query_error(release: &MeasuredRelease) -> Option<QueryError> 
 
 impl<'a> ItemTable<'a> {
     fn new(release: &MeasuredRelease, set: &'a SetColumn) -> Option<Self> {
-        let labels = released_labels(release, set)?;
         let tree = &set.tree;
+        let released = release.table.column(&set.name)?;
+        let labels = released_labels(released, tree, release.cancellation)?;
         let sampled = release.rows.len().min(SAMPLED_ROWS);
         let mut table = Self {
             tree,
@@ -185,7 +202,7 @@ impl<'a> ItemTable<'a> {
         };
         let rows = release.rows.iter().zip(labels.codes).take(sampled);
         for (row, (&raw, &code)) in (0u32..).zip(rows) {
-            if row % (1 << 10) == 0 {
+            if (row as usize).is_multiple_of(ROWS_PER_CHECK) {
                 release.cancellation.check().ok()?;
             }
             let items = set.of_row(raw as usize);

@@ -329,6 +329,8 @@ pub fn group_figures(
 
 #[cfg(test)]
 mod tests {
+    use std::num::NonZeroU32;
+
     use serde_json::{Value, json};
 
     use super::{MeasuredRelease, ReleaseRecoding, Report};
@@ -337,11 +339,11 @@ mod tests {
     use crate::test_data::schema;
     use crate::utility::{AttributeRisk, QueryError, for_recipient};
     use pais_core::cancellation::Cancellation;
-    use pais_core::model::{Confidence, Lkc};
+    use pais_core::model::Lkc;
     use pais_core::schema::Schema;
     use pais_core::table::{Column, EncodedTable, Form, ReleasedColumn, ReleasedTable, Table};
     use pais_verify::PrivacyFinding;
-    use pais_verify::{LkcRequirement, QidConfidences, QidSizes, SubjectGroups, verify_lkc};
+    use pais_verify::{ModelColumns, QidConfidences, QidSizes, SubjectGroups, verify_model};
 
     /// Table 2 of the KDD'09 paper, over the trees of its Figure 2.
     fn table_2() -> (ReleasedTable, Value) {
@@ -420,17 +422,18 @@ mod tests {
     }
 
     fn verdict(table: &ReleasedTable, schema: &Schema) -> PrivacyFinding {
-        let requirement = LkcRequirement {
-            l: 2,
-            k: 2,
-            c: Confidence::UNBOUNDED,
-            sensitive: Vec::new(),
-            missing_sensitive: pais_core::model::MissingSensitive::Excluded,
+        let model = Lkc {
+            l: NonZeroU32::new(2),
+            ..Lkc::k_anonymity(2).unwrap()
         };
         let names = schema.names(pais_core::definition::ColumnRole::QuasiIdentifier);
-        PrivacyFinding::Subsets(
-            verify_lkc(table, &names, &[], &requirement, &Cancellation::new()).unwrap(),
-        )
+        let columns = ModelColumns {
+            quasi_identifiers: &names,
+            sensitive: &[],
+        };
+        let none = Cancellation::new();
+        let (found, _) = verify_model(table.into(), columns, &model.into(), &none).unwrap();
+        found
     }
 
     #[test]

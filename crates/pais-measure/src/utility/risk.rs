@@ -157,6 +157,16 @@ impl Risk {
             ..by_size
         }
     }
+
+    /// Records, or persons where the dataset has a subject column, of the smallest group; 0 for an empty table. The
+    /// inverse of the risk is that number, up to the rounding of one division.
+    pub(crate) fn smallest_group(&self) -> u64 {
+        if self.highest > 0.0 {
+            (1.0 / self.highest).round() as u64
+        } else {
+            0
+        }
+    }
 }
 
 #[cfg(test)]

@@ -6,4 +6,4 @@ mod plot;
 
 pub use axis::{Axis, Scale};
 pub(crate) use bars::{Bar, bars};
-pub use plot::{Chart, Series};
+pub use plot::{Chart, DASHES, Series};

@@ -12,7 +12,7 @@ pub struct Series {
     pub name: String,
     /// The number of its colour, of which there are eight, and of its marks.
     pub colour: usize,
-    /// The number of its dashes, from 0, a solid line, to 2.
+    /// The number of its dashes, below [`DASHES`]; 0 is a solid line.
     pub dashes: usize,
     /// Its points. One without a finite number interrupts the line.
     pub points: Vec<(f64, f64)>,
@@ -52,6 +52,9 @@ const RIGHT: f64 = 16.0;
 const TOP: f64 = 16.0;
 const BOTTOM: f64 = 52.0;
 const COLOURS: usize = 8;
+
+/// Kinds of dashes.
+pub const DASHES: usize = 3;
 
 /// Height of a line of the legend of a picture.
 const LEGEND_LINE: f64 = 20.0;

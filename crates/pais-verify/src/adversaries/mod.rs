@@ -1,7 +1,7 @@
 //! What adversaries who know some quasi-identifiers of a person find, by how many they know, also beyond the
 //! number that the privacy model assumes.
 //!
-//! A qid is a combination of released values of some quasi-identifiers, as for [`crate::verify_lkc`].
+//! A qid is a combination of released values of some quasi-identifiers, as for [`crate::verify_model`].
 //! All qids up to a length are enumerated, over equivalence classes instead of rows.
 
 mod buckets;

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
+use std::slice::ChunksExact;
 
 use pais_core::cancellation::Cancellation;
 use pais_core::model::{Diversity, Lkc, PrivacyModel};
@@ -13,53 +14,31 @@ use super::person_rows::{PersonRows, bits};
 use super::presence::{PlaceRows, Presence, ReleaseBits};
 use super::reading::{Reading, gathered};
 use super::{Composition, RawRows};
-use crate::models::{by_groups, verify_model};
+use crate::models::{ModelColumns, by_groups, verify_model};
 use crate::source_rows::NOWHERE;
 use crate::verification::VerifyError;
 use crate::{CountedTable, PrivacyFinding};
 
-/// Rows to be decided together.
+/// Rows to be decided together, or combinations of rows of one person.
 struct Join<'p, 'a> {
     parts: Vec<JoinedPart<'p, 'a>>,
-    /// The raw row of each, whose sensitive values are inferred.
+    /// The raw rows of the combinations, one after the other. The sensitive values of the first one of each are
+    /// inferred.
     rows: Vec<u32>,
-    /// Whether they are combinations, in which a raw row can occur several times.
-    is_combined: bool,
+    /// Raw rows of a combination; 1 if rows are not combined.
+    width: usize,
     /// The members that have rows of the persons.
     persons: ReleaseBits,
 }
 
-/// A release with its released row for each joined row, or `NOWHERE`.
+/// What a release says about each combination.
 struct JoinedPart<'p, 'a> {
     placed: &'p PlacedRelease<'a>,
-    released: Vec<u32>,
-}
-
-impl<'p, 'a> JoinedPart<'p, 'a> {
-    fn new(placed: &'p PlacedRelease<'a>, rows: &[u32]) -> Self {
-        let released = rows.iter().map(|&row| placed.row_of[row as usize]);
-        Self {
-            placed,
-            released: released.collect(),
-        }
-    }
-
-    /// For each combination, the released row of `others` in `placed`, or of `own` if `placed` does
-    /// not contain it. `None` if this adds nothing to the rows of `own`.
-    fn of_others(placed: &'p PlacedRelease<'a>, others: &[u32], own: &[u32]) -> Option<Self> {
-        let mut is_news = false;
-        let released = others.iter().zip(own).map(|(&other, &own)| {
-            let found = placed.row_of[other as usize];
-            is_news |= other != own && found != NOWHERE;
-            if found == NOWHERE {
-                placed.row_of[own as usize]
-            } else {
-                found
-            }
-        });
-        let released = released.collect();
-        is_news.then_some(Self { placed, released })
-    }
+    /// The place in a combination of the row that is looked up in the release; `None` if it has no row of the
+    /// persons.
+    own: Option<usize>,
+    /// The place of a row of another release, which is looked up instead if the release has it.
+    other: Option<usize>,
 }
 
 impl Composition {
@@ -77,6 +56,10 @@ impl Composition {
     ) -> Result<(), VerifyError> {
         let places = Presence::new(members, raw).rows_by_place(raw.rows);
         let by_labels = members.iter().all(|member| is_exact(member));
+        // A row of each member can say in which group of an anatomized release a person is.
+        let anatomized = members.iter().filter(|member| is_anatomized(member));
+        let columns =
+            quasi_identifiers(members.iter().copied()).len() + anatomized.count() * members.len();
         for of_person in places.chunk_by(|one, other| one.place.person == other.place.person) {
             let person = of_person.first().map_or(0, |it| it.place.person);
             if by_labels {
@@ -96,7 +79,9 @@ impl Composition {
                 continue;
             };
             for read in bits(person) {
-                if let Some(combined) = PersonRows::new(person, read, of_person, subjects)? {
+                if let Some(combined) =
+                    PersonRows::new(person, read, of_person, subjects, columns, cancellation)?
+                {
                     self.exact = false;
                     self.decide_combinations(members, combined, raw, cancellation)?;
                 }
@@ -113,11 +98,15 @@ impl Composition {
         raw: RawRows,
         cancellation: &Cancellation,
     ) -> Result<(), VerifyError> {
-        let parts = members.iter().map(|member| JoinedPart::new(member, &rows));
+        let parts = members.iter().map(|placed| JoinedPart {
+            placed,
+            own: Some(0),
+            other: None,
+        });
         let join = Join {
             parts: parts.collect(),
             rows,
-            is_combined: false,
+            width: 1,
             persons,
         };
         self.decide(&join, raw, cancellation)
@@ -130,29 +119,30 @@ impl Composition {
         raw: RawRows,
         cancellation: &Cancellation,
     ) -> Result<(), VerifyError> {
-        let parts =
-            (0..)
-                .zip(members)
-                .map(|(number, member)| match combined.of_release.get(&number) {
-                    Some(rows) => JoinedPart::new(member, rows),
-                    None => JoinedPart {
-                        placed: member,
-                        released: vec![NOWHERE; combined.read.len()],
-                    },
-                });
+        let releases = &combined.releases;
+        let parts = (0..).zip(members).map(|(number, placed)| JoinedPart {
+            placed,
+            own: releases.iter().position(|release| *release == number),
+            other: None,
+        });
         let mut parts: Vec<JoinedPart> = parts.collect();
         // The labels of a row in all releases that have it, also where it stands for another one.
-        for (number, rows) in &combined.of_release {
-            for (other, theirs) in combined.of_release.iter().filter(|(it, _)| *it != number) {
-                parts.extend(JoinedPart::of_others(members[*other], rows, theirs));
-            }
+        for (own, release) in releases.iter().enumerate() {
+            let others = (0..releases.len()).filter(|other| *other != own);
+            parts.extend(others.map(|other| JoinedPart {
+                placed: members[*release],
+                own: Some(own),
+                other: Some(other),
+            }));
         }
-        let join = Join {
-            parts,
-            rows: combined.read,
-            is_combined: true,
+        let mut join = Join {
+            parts: Vec::new(),
+            width: releases.len(),
+            rows: combined.rows,
             persons: combined.persons,
         };
+        parts.retain(|part| join.is_news(part));
+        join.parts = parts;
         self.decide(&join, raw, cancellation)
     }
 
@@ -196,8 +186,11 @@ impl Composition {
                 table: &table,
                 subjects: subjects.as_deref(),
             };
-            let sensitive = model.release.sensitive;
-            let (found, _) = verify_model(counted, &names, sensitive, &decided, cancellation)?;
+            let columns = ModelColumns {
+                quasi_identifiers: &names,
+                sensitive: model.release.sensitive,
+            };
+            let (found, _) = verify_model(counted, columns, &decided, cancellation)?;
             if !found.holds() {
                 let among = bits(join.persons).into_iter();
                 let among = among.filter_map(|number| members.get(number));
@@ -238,6 +231,18 @@ fn is_exact(member: &PlacedRelease) -> bool {
     member.release.recoded == Recoded::OneCut
         && !has_sets(member)
         && matches!(member.release.model, PrivacyModel::Lkc(_))
+}
+
+fn is_anatomized(member: &PlacedRelease) -> bool {
+    member.release.recoded == Recoded::Anatomized
+}
+
+/// The quasi-identifiers of releases, each once.
+fn quasi_identifiers<'p, 'a: 'p>(
+    releases: impl Iterator<Item = &'p PlacedRelease<'a>>,
+) -> BTreeSet<&'a str> {
+    let names = releases.flat_map(|placed| placed.release.quasi_identifiers);
+    names.map(|name| &**name).collect()
 }
 
 fn has_sets(member: &PlacedRelease) -> bool {
@@ -353,23 +358,57 @@ fn is_known(model: &PlacedRelease, name: &str) -> bool {
 const GROUP_PREFIX: &str = "\n";
 
 impl Join<'_, '_> {
+    fn combinations(&self) -> ChunksExact<'_, u32> {
+        self.rows.chunks_exact(self.width)
+    }
+
+    /// The released row of each combination in a release, or `NOWHERE`.
+    fn released(&self, part: &JoinedPart) -> impl Iterator<Item = u32> {
+        let JoinedPart { placed, own, other } = *part;
+        self.combinations().map(move |combination| {
+            let row = |place: Option<usize>| match place {
+                Some(place) => placed.row_of[combination[place] as usize],
+                None => NOWHERE,
+            };
+            match row(other) {
+                NOWHERE => row(own),
+                found => found,
+            }
+        })
+    }
+
+    /// Whether a part looks up other rows than its own.
+    fn is_news(&self, part: &JoinedPart) -> bool {
+        let (Some(own), Some(other)) = (part.own, part.other) else {
+            return true;
+        };
+        self.combinations().any(|combination| {
+            let (own, other) = (combination[own], combination[other]);
+            other != own && part.placed.has(other as usize)
+        })
+    }
+
     /// The raw rows, each once, however many rows of other releases it is combined with.
     fn reading(&self, meet: &[ReleasedColumn]) -> Reading {
-        if !self.is_combined {
+        if self.width == 1 {
             return Reading::of_rows(&self.rows);
         }
-        let mut all = Meet::unknown(self.rows.len());
+        let read: Vec<u32> = self
+            .combinations()
+            .map(|combination| combination[0])
+            .collect();
+        let mut all = Meet::unknown(read.len());
         for column in meet {
             all.and(column, 0..column.column.codes.len() as u32);
         }
-        Reading::of_combinations(&self.rows, all.codes())
+        Reading::of_combinations(&read, all.codes())
     }
 
     /// Whether all releases are anatomized, and none has a row's value of a column that is sensitive in another.
     fn says_only_groups(&self) -> bool {
         let releases = || self.parts.iter().map(|part| part.placed);
         let mut sensitive = releases().flat_map(|placed| placed.release.sensitive);
-        releases().all(|placed| placed.release.recoded == Recoded::Anatomized)
+        releases().all(is_anatomized)
             && sensitive.all(|name| {
                 let of_row = |it| matches!(it, Published::Raw | Published::Labels);
                 releases().all(|placed| !placed.published(name).is_some_and(of_row))
@@ -378,37 +417,29 @@ impl Join<'_, '_> {
 
     /// The meets of all columns that an adversary may know, and the groups of anatomized releases.
     fn columns(&self) -> Result<Vec<ReleasedColumn>, VerifyError> {
-        let names: BTreeSet<&str> = self
-            .parts
-            .iter()
-            .flat_map(|part| part.placed.release.quasi_identifiers)
-            .map(|name| &**name)
-            .collect();
-        let rows = self.rows.len();
+        let names = quasi_identifiers(self.parts.iter().map(|part| part.placed));
+        let rows = self.combinations().len();
         let mut columns = Vec::with_capacity(names.len());
         // The exact values of anatomized releases tell this adversary nothing but the groups, unless another release
         // says of each row what they say of groups only.
         let has_exact = !self.says_only_groups();
-        let is_anatomized = |part: &&JoinedPart| part.placed.release.recoded == Recoded::Anatomized;
         for name in names {
             let mut meet = Meet::unknown(rows);
             let parts = self.parts.iter();
-            for JoinedPart { placed, released } in
-                parts.filter(|part| has_exact || !is_anatomized(part))
-            {
-                if let Some(Published::Labels | Published::Raw) = placed.published(name)
-                    && let Some(column) = placed.column(name)
+            for part in parts.filter(|part| has_exact || !is_anatomized(part.placed)) {
+                if let Some(Published::Labels | Published::Raw) = part.placed.published(name)
+                    && let Some(column) = part.placed.column(name)
                 {
-                    meet.and(column, released.iter().copied());
+                    meet.and(column, self.released(part));
                 }
             }
             columns.push(meet.into_column(name));
         }
-        let anatomized = self.parts.iter().filter(is_anatomized);
-        for (number, JoinedPart { placed, released }) in anatomized.enumerate() {
+        let anatomized = self.parts.iter().filter(|part| is_anatomized(part.placed));
+        for (number, part) in anatomized.enumerate() {
             let mut meet = Meet::unknown(rows);
-            for column in placed.labelled()? {
-                meet.and(column, released.iter().copied());
+            for column in part.placed.labelled()? {
+                meet.and(column, self.released(part));
             }
             let name = format!("{GROUP_PREFIX}{GROUP_COLUMN}{number}");
             columns.push(meet.into_column(&name));

@@ -43,6 +43,7 @@ use self::presence::Presence;
 use super::verification::VerifyError;
 
 pub use self::composed_release::{ComposedRelease, Recoded};
+pub use self::person_rows::combination_bytes;
 
 /// Maximum number of releases that are decided together.
 pub const MOST_RELEASES: usize = 64;
@@ -120,8 +121,8 @@ impl Composition {
 /// Decides what several releases of one dataset say together.
 ///
 /// One pass over the rows of each release, a meet of the columns, and one verification for each model and each
-/// set of releases that have persons in common. Memory is 4 bytes for each raw row (or combination of rows of a
-/// person) and release, and 4 bytes for each of these rows and column of the meet.
+/// set of releases that have persons in common. Memory is 4 bytes for each raw row and release, 4 bytes for each
+/// raw row and column of the meet, and [`combination_bytes`] if rows are not persons.
 ///
 /// # Errors
 /// [`VerifyError::TooManyReleases`] and [`VerifyError::TooManyCombinations`] where it cannot be decided;

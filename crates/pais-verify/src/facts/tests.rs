@@ -5,9 +5,10 @@ use std::num::{NonZeroU32, NonZeroU64};
 
 use proptest::prelude::*;
 
-use super::FactLists;
+use super::{FactLists, verify_km};
 use crate::classes::Values;
-use crate::{CountedTable, PrivacyFinding, Verification, verify_km, verify_model};
+use crate::tests::columns;
+use crate::{CountedTable, PrivacyFinding, Verification, verify_model};
 use pais_core::cancellation::Cancellation;
 use pais_core::model::{Confidence, KmAnonymity, Lkc, MissingSensitive};
 use pais_core::table::{Column, Form, ReleasedColumn, ReleasedTable};
@@ -68,11 +69,16 @@ fn found(rows: &[Row]) -> Verification {
         m: NonZeroU32::new(2).unwrap(),
     };
     let known = ["sex".into(), "ward".into(), "drugs".into()];
-    verify_km(&table(rows), &known, &[], model, &Cancellation::new()).unwrap()
+    verify_km(
+        &table(rows),
+        columns(&known, &[]),
+        model,
+        &Cancellation::new(),
+    )
+    .unwrap()
 }
 
-/// The attack: the number of enumerated combinations followed the order in which the items of the raw rows
-/// were read, hidden ones included.
+/// The order in which the items of the raw rows are read, hidden ones included, cannot be seen in it.
 #[test]
 fn the_number_of_combinations_does_not_depend_on_the_order_of_rows() {
     let mut rows: Vec<Row> = vec![(0, 0, vec![1, 2], 1), (0, 0, vec![1, 2], 1)];
@@ -120,13 +126,7 @@ proptest! {
         };
         let table = table(&rows);
         let subjects = subjects.as_ref().map(|subjects| &subjects[..rows.len()]);
-        let (found, _) = verify_model(
-            CountedTable { table: &table, subjects },
-            &["sex".into(), "ward".into(), "drugs".into()],
-            &["illness".into()],
-            &model.into(),
-            &Cancellation::new(),
-        ).unwrap();
+        let (found, _) = verify_model(CountedTable { table: &table, subjects }, columns(&["sex".into(), "ward".into(), "drugs".into()], &["illness".into()]), &model.into(), &Cancellation::new()).unwrap();
         let PrivacyFinding::Subsets(found) = found else {
             panic!("LKC-privacy is decided by subsets");
         };

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::decide_overlaps;
+use crate::tests::columns;
 use crate::{by_groups, verify_model};
 use pais_core::cancellation::Cancellation;
 use pais_core::definition::{ColumnRole, DatasetDefinition};
@@ -270,7 +271,7 @@ proptest! {
         let sensitive = schema.names(ColumnRole::Sensitive);
         let model = by_groups(&model.into());
         let counted = (&table).into();
-        let (local, _) = verify_model(counted, &names, &sensitive, &model, &cancellation).unwrap();
+        let (local, _) = verify_model(counted, columns(&names, &sensitive), &model, &cancellation).unwrap();
         prop_assert!(!local.holds() || holds);
         prop_assert!(local.smallest_group() <= smallest);
     }

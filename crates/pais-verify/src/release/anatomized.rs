@@ -10,8 +10,9 @@ use pais_core::table::{Column, GROUP_COLUMN, ReleasedTable, Subjects, Table, Unc
 use super::subjects::ReleasedSubjects;
 use super::{FoundRecoding, RawFinding, ReleaseError, ReleaseVerification, unchanged, warnings};
 use crate::anatomy_assignment::{SensitiveTable, assign_anatomy};
+use crate::partition::verify_groups;
 use crate::{
-    CountedTable, OriginalColumn, PrivacyFinding, RawSensitive, join_sensitive, verify_groups,
+    CountedTable, ModelColumns, OriginalColumn, PrivacyFinding, RawSensitive, join_sensitive,
 };
 
 /// Finds which raw row is in which group, and decides the model over the groups.
@@ -79,8 +80,12 @@ pub(super) fn verify(
         let joined = join_sensitive(qit, &cells, source_rows).map_err(ReleaseError::malformed)?;
         let by = [GROUP_COLUMN.into()];
         let names = schema.names(ColumnRole::Sensitive);
+        let columns_of_model = ModelColumns {
+            quasi_identifiers: &by,
+            sensitive: &names,
+        };
         let decide = |counted: CountedTable| {
-            let found = verify_groups(counted, &by, &names, &model, cancellation)?;
+            let found = verify_groups(counted, columns_of_model, &model, cancellation)?;
             Ok::<_, ReleaseError>(PrivacyFinding::Groups(found))
         };
         let persons = schema.subject().and_then(|position| columns.get(position));

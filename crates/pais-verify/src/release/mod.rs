@@ -27,7 +27,7 @@ use thiserror::Error;
 
 use self::subjects::{ReleasedSubjects, SubjectsFinding};
 use crate::assignment::assign;
-use crate::models::verify_model;
+use crate::models::{ModelColumns, verify_model};
 use crate::overlap::decide_overlaps;
 use crate::{
     AnatomyError, CountedTable, Original, OriginalColumn, PrivacyFinding, Verification, VerifyError,
@@ -325,7 +325,11 @@ fn decide(
 ) -> Result<PrivacyFinding, ReleaseError> {
     let names = schema.names(ColumnRole::QuasiIdentifier);
     let sensitive = schema.names(ColumnRole::Sensitive);
-    let (found, _) = verify_model(table, &names, &sensitive, model, cancellation)?;
+    let columns = ModelColumns {
+        quasi_identifiers: &names,
+        sensitive: &sensitive,
+    };
+    let (found, _) = verify_model(table, columns, model, cancellation)?;
     let is_local = recoding == Some(Recoding::Local) && table.subjects.is_none();
     match (model, found) {
         (PrivacyModel::Lkc(model), PrivacyFinding::Subsets(found)) if is_local && !found.holds => {

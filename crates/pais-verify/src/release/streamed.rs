@@ -18,9 +18,10 @@ use pais_core::table::{
 use pais_core::warning::by_code;
 
 use super::{ReleaseError, ReleaseVerification, Undecided};
+use crate::classes::only_column;
 use crate::distinct_rows::DistinctRows;
 use crate::row_sum::RowSum;
-use crate::{DistinctRelease, PrivacyFinding, VerifyError};
+use crate::{DistinctRelease, ModelColumns, PrivacyFinding, VerifyError};
 
 /// Rows that are counted at a time: their codes stay in the cache.
 const BLOCK: usize = 16_384;
@@ -162,29 +163,14 @@ impl StreamedColumn {
 
     /// The column of some rows.
     fn read<'c>(&mut self, rows: &'c ReleasedTable) -> Result<ChunkColumn<'c>, VerifyError> {
-        let name = || self.released.name.clone();
-        let mut named = rows
-            .columns
-            .iter()
-            .filter(|column| column.name == self.released.name);
-        let column = named
-            .next()
-            .ok_or_else(|| VerifyError::NoSuchColumn { column: name() })?;
-        if named.next().is_some() {
-            return Err(VerifyError::RepeatedColumn { column: name() });
-        }
-        let column = &column.column;
-        if column.codes.len() != rows.rows {
-            return Err(VerifyError::UnevenColumn {
-                column: name(),
-                found: column.codes.len(),
-                rows: rows.rows,
-            });
-        }
+        let name = &self.released.name;
+        let column = &only_column(rows, name)?.column;
         let mut occurs = vec![false; column.dictionary.len()];
         for &code in column.codes.iter().filter(|code| **code != NULL_CODE) {
             let occurs = occurs.get_mut(code as usize);
-            *occurs.ok_or_else(|| VerifyError::UnknownCode { column: name() })? = true;
+            *occurs.ok_or_else(|| VerifyError::UnknownCode {
+                column: name.clone(),
+            })? = true;
         }
         let (mut numbers, mut text_bytes) = (Vec::with_capacity(occurs.len()), 0);
         for (text, occurs) in column.dictionary.iter().zip(occurs) {
@@ -413,7 +399,11 @@ impl StreamedVerification {
         };
         let names = schema.names(ColumnRole::QuasiIdentifier);
         let sensitive = schema.names(ColumnRole::Sensitive);
-        let found = distinct.verify_model(&names, &sensitive, &model, cancellation)?;
+        let of_model = ModelColumns {
+            quasi_identifiers: &names,
+            sensitive: &sensitive,
+        };
+        let found = distinct.verify_model(of_model, &model, cancellation)?;
         take(distinct);
 
         let unchanged = UnchangedRows::new(unchanged);

@@ -15,6 +15,7 @@ use super::{
     FoundRecoding, PrivacyFinding, ReleaseError, ReleaseTables, ReleaseVerification, VerifyError,
     decide_overlapping, verify_model, verify_release,
 };
+use crate::tests::columns;
 
 const SCHEMA: &[u8] = br#"{"name": "visits", "columns": [
     {"name": "id", "role": "identifier"},
@@ -253,7 +254,7 @@ fn a_stopped_decision_on_overlapping_labels_is_no_finding() {
     let names = schema.names(ColumnRole::QuasiIdentifier);
     let sensitive = schema.names(ColumnRole::Sensitive);
     let going = Cancellation::new();
-    let found = verify_model((&table).into(), &names, &sensitive, &model, &going).unwrap();
+    let found = verify_model((&table).into(), columns(&names, &sensitive), &model, &going).unwrap();
     let PrivacyFinding::Subsets(found) = found.0 else {
         panic!("LKC-privacy is decided by subsets");
     };

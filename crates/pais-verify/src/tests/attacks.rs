@@ -7,11 +7,10 @@ use pais_core::model::{Confidence, Diversity, GroupModel, KmAnonymity, MissingSe
 use pais_core::table::{Form, ReleasedTable};
 use proptest::prelude::*;
 
-use super::{names, table, verified};
-use crate::{
-    ColumnValue, LkcRequirement, SensitiveRequirement, SensitiveSet, verify_groups, verify_km,
-    verify_lkc,
-};
+use super::{columns, names, table, verified, verify_lkc};
+use crate::facts::verify_km;
+use crate::partition::verify_groups;
+use crate::{ColumnValue, LkcRequirement, SensitiveRequirement, SensitiveSet};
 
 fn k_anonymity(k: u64) -> GroupModel {
     GroupModel {
@@ -71,8 +70,7 @@ fn missing_cells_do_not_dilute_confidence() {
 
     let groups = verify_groups(
         &diluted(),
-        &job,
-        &names(&["illness"]),
+        columns(&job, &names(&["illness"])),
         &k_anonymity(2),
         &Cancellation::new(),
     );
@@ -123,13 +121,19 @@ fn a_group_of_one_value_has_confidence_one_under_k_anonymity() {
         sensitive: Vec::new(),
         missing_sensitive: MissingSensitive::Excluded,
     };
-    let global = verify_lkc(&table, &known, &sensitive, &global, &cancellation).unwrap();
-    let local = verify_groups(&table, &known, &sensitive, &k_anonymity(3), &cancellation).unwrap();
+    let global = verify_lkc(&table, columns(&known, &sensitive), &global, &cancellation).unwrap();
+    let local = verify_groups(
+        &table,
+        columns(&known, &sensitive),
+        &k_anonymity(3),
+        &cancellation,
+    )
+    .unwrap();
     let km = KmAnonymity {
         k: NonZeroU64::new(3).unwrap(),
         m: NonZeroU32::new(2).unwrap(),
     };
-    let km = verify_km(&table, &known, &sensitive, km, &cancellation).unwrap();
+    let km = verify_km(&table, columns(&known, &sensitive), km, &cancellation).unwrap();
     assert!(global.holds && local.holds && km.holds);
     assert_eq!(global.greatest_confidence, 1.0);
     assert_eq!(local.greatest_confidence, 1.0);
@@ -151,8 +155,7 @@ fn a_column_without_a_bound_is_measured() {
     let cancellation = Cancellation::new();
     let found = verify_lkc(
         &table,
-        &names(&["job"]),
-        &sensitive,
+        columns(&names(&["job"]), &sensitive),
         &requirement,
         &cancellation,
     );
@@ -177,8 +180,7 @@ proptest! {
         let table = table(&["job", "illness", "income"], &cells);
         let sensitive = names(&["illness", "income"]);
         let cancellation = Cancellation::new();
-        let found = verify_groups(
-            &table, &names(&["job"]), &sensitive, &k_anonymity(1), &cancellation).unwrap();
+        let found = verify_groups(&table, columns(&names(&["job"]), &sensitive), &k_anonymity(1), &cancellation).unwrap();
         let mut greatest = 0f64;
         for job in JOBS {
             for column in 1..3 {

@@ -4,11 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
-use super::names;
-use crate::{
-    CountedTable, LkcRequirement, SensitiveRequirement, SensitiveSet, VIOLATION_CAP, Verification,
-    verify_lkc,
-};
+use super::{columns, names, verify_lkc};
+use crate::verification::VIOLATION_CAP;
+use crate::{CountedTable, LkcRequirement, SensitiveRequirement, SensitiveSet, Verification};
 use pais_core::cancellation::Cancellation;
 use pais_core::model::{Confidence, MissingSensitive};
 use pais_core::table::{Column, Form, NULL_CODE, ReleasedColumn, ReleasedTable};
@@ -200,8 +198,7 @@ fn verified(counted: CountedTable, requirement: &LkcRequirement) -> Verification
     let cancellation = Cancellation::new();
     verify_lkc(
         counted,
-        &names(known),
-        &names(sensitive),
+        columns(&names(known), &names(sensitive)),
         requirement,
         &cancellation,
     )

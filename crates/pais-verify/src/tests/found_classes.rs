@@ -7,7 +7,7 @@ use pais_core::model::Lkc;
 use proptest::prelude::*;
 
 use super::brute_force::{subjects, tables};
-use super::names;
+use super::{columns, names};
 use crate::{
     AdversaryLengths, CountedTable, EquivalenceClasses, LkcRequirement, measure_adversaries,
     verify_model,
@@ -33,7 +33,7 @@ proptest! {
         };
         let model = Lkc::k_anonymity(k).unwrap();
         let requirement = LkcRequirement::from_model(&model, known.len(), &sensitive);
-        let (_, classes) = verify_model(counted, &known, &sensitive, &model.into(), none).unwrap();
+        let (_, classes) = verify_model(counted, columns(&known, &sensitive), &model.into(), none).unwrap();
         let classes = classes.expect("LKC-privacy without sets is decided on classes");
         let found = EquivalenceClasses::new(&table, &known, Some(&classes), none).unwrap();
         let expected = EquivalenceClasses::new(&table, &known, None, none).unwrap();

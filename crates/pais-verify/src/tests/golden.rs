@@ -4,10 +4,8 @@ use pais_core::cancellation::Cancellation;
 use pais_core::model::{Confidence, MissingSensitive};
 use pais_core::table::ReleasedTable;
 
-use super::{names, table, table_1, table_2, verified};
-use crate::{
-    ColumnValue, LkcRequirement, SensitiveRequirement, SensitiveSet, VerifyError, verify_lkc,
-};
+use super::{columns, names, table, table_1, table_2, verified, verify_lkc};
+use crate::{ColumnValue, LkcRequirement, SensitiveRequirement, SensitiveSet, VerifyError};
 
 fn requirement(l: usize, k: u64, c: f64) -> LkcRequirement {
     LkcRequirement {
@@ -190,6 +188,6 @@ fn a_verification_can_be_stopped() {
     let cancellation = Cancellation::new();
     cancellation.cancel();
     let requirement = requirement(2, 2, 0.5);
-    let stopped = verify_lkc(&table_1(), &qids, &[], &requirement, &cancellation);
+    let stopped = verify_lkc(&table_1(), columns(&qids, &[]), &requirement, &cancellation);
     assert_eq!(stopped, Err(VerifyError::Stopped));
 }

@@ -5,7 +5,9 @@ use std::num::{NonZeroU32, NonZeroU64};
 
 use proptest::prelude::*;
 
-use crate::{CountedTable, verify_km};
+use super::columns;
+use crate::CountedTable;
+use crate::facts::verify_km;
 use pais_core::cancellation::Cancellation;
 use pais_core::model::KmAnonymity;
 use pais_core::table::{Column, Form, ReleasedColumn, ReleasedTable};
@@ -60,7 +62,7 @@ proptest! {
         let table = table(&rows);
         let subjects = subjects.as_ref().map(|subjects| &subjects[..rows.len()]);
         let counted = CountedTable { table: &table, subjects };
-        let found = verify_km(counted, &names, &sensitive, model, &cancellation).unwrap();
+        let found = verify_km(counted, columns(&names, &sensitive), model, &cancellation).unwrap();
         let person = |row: usize| subjects.map_or(row as u32, |subjects| subjects[row]);
         let people: Vec<(&Row, u32)> = rows.iter().zip((0..rows.len()).map(person)).collect();
         let count = |persons: Vec<(&Row, u32)>| {

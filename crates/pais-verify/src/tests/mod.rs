@@ -16,7 +16,7 @@ mod wide;
 use pais_core::cancellation::Cancellation;
 use pais_core::table::{Column, Form, ReleasedColumn, ReleasedTable};
 
-use crate::{LkcRequirement, Verification, VerifyError, verify_lkc};
+use crate::{CountedTable, LkcRequirement, ModelColumns, Verification, VerifyError, lkc};
 
 /// A released table of labels; an empty cell is missing.
 pub(crate) fn table(names: &[&str], rows: &[Vec<&str>]) -> ReleasedTable {
@@ -47,6 +47,28 @@ pub(crate) fn table(names: &[&str], rows: &[Vec<&str>]) -> ReleasedTable {
     }
 }
 
+/// The columns of a model.
+pub(crate) fn columns<'a>(
+    quasi_identifiers: &'a [Box<str>],
+    sensitive: &'a [Box<str>],
+) -> ModelColumns<'a> {
+    ModelColumns {
+        quasi_identifiers,
+        sensitive,
+    }
+}
+
+/// The verification of a table under LKC-privacy.
+pub(crate) fn verify_lkc<'t>(
+    table: impl Into<CountedTable<'t>>,
+    columns: ModelColumns,
+    requirement: &LkcRequirement,
+    cancellation: &Cancellation,
+) -> Result<Verification, VerifyError> {
+    let found = lkc::verify_lkc(table.into(), None, columns, requirement, cancellation);
+    found.map(|(found, _)| found)
+}
+
 /// The verification of a table under LKC-privacy, with the sensitive columns of the requirement.
 pub(crate) fn verified(
     table: &ReleasedTable,
@@ -61,8 +83,7 @@ pub(crate) fn verified(
     let cancellation = Cancellation::new();
     verify_lkc(
         table,
-        quasi_identifiers,
-        &declared,
+        columns(quasi_identifiers, &declared),
         requirement,
         &cancellation,
     )

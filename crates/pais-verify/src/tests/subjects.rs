@@ -10,10 +10,11 @@ use pais_core::table::ReleasedTable;
 use proptest::prelude::*;
 
 use super::brute_force::{size_of, subjects, tables};
-use super::{names, table, table_2};
+use super::{columns, names, table, table_2, verify_lkc};
+use crate::partition::verify_groups;
 use crate::{
     CountedTable, GroupVerification, LkcRequirement, SensitiveRequirement, SensitiveSet,
-    Verification, VerifyError, group_sizes, subject_groups, verify_groups, verify_lkc,
+    Verification, VerifyError, group_sizes, subject_groups,
 };
 
 fn lkc(counted: CountedTable, known: &[&str], (l, k): (usize, u64)) -> Verification {
@@ -25,7 +26,13 @@ fn lkc(counted: CountedTable, known: &[&str], (l, k): (usize, u64)) -> Verificat
         missing_sensitive: MissingSensitive::Excluded,
     };
     let cancellation = Cancellation::new();
-    verify_lkc(counted, &names(known), &[], &requirement, &cancellation).unwrap()
+    verify_lkc(
+        counted,
+        columns(&names(known), &[]),
+        &requirement,
+        &cancellation,
+    )
+    .unwrap()
 }
 
 fn groups(counted: CountedTable, known: &[&str], (k, l): (u64, u32)) -> GroupVerification {
@@ -37,7 +44,13 @@ fn groups(counted: CountedTable, known: &[&str], (k, l): (u64, u32)) -> GroupVer
         min_range: Default::default(),
     };
     let (known, sensitive) = (names(known), names(&["s0"]));
-    verify_groups(counted, &known, &sensitive, &model, &Cancellation::new()).unwrap()
+    verify_groups(
+        counted,
+        columns(&known, &sensitive),
+        &model,
+        &Cancellation::new(),
+    )
+    .unwrap()
 }
 
 /// The rows of each group of equal values.
@@ -340,8 +353,13 @@ fn a_bound_on_confidence_asks_for_rows() {
     for (c, holds) in [(0.25, true), (0.2, false)] {
         let (known, sensitive) = (names(&["q0"]), names(&["s0"]));
         let cancellation = Cancellation::new();
-        let found =
-            verify_lkc(counted, &known, &sensitive, &requirement(c), &cancellation).unwrap();
+        let found = verify_lkc(
+            counted,
+            columns(&known, &sensitive),
+            &requirement(c),
+            &cancellation,
+        )
+        .unwrap();
         assert_eq!((found.holds, found.greatest_confidence), (holds, 0.25));
         assert_eq!(found.smallest_group, 2);
     }

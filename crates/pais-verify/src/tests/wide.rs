@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::{names, verified};
-use crate::{LkcRequirement, SensitiveRequirement, SensitiveSet, VIOLATION_CAP, Verification};
+use crate::verification::VIOLATION_CAP;
+use crate::{LkcRequirement, SensitiveRequirement, SensitiveSet, Verification};
 use pais_core::model::{Confidence, MissingSensitive};
 use pais_core::table::{Column, Form, NULL_CODE, ReleasedColumn, ReleasedTable};
 

@@ -55,6 +55,15 @@ struct RankedItem {
     removed: bool,
 }
 
+/// Where the rows go that disclose nothing.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Rest {
+    /// Into a part of their own, the last one.
+    LastPart,
+    /// Into no part.
+    LeftOut,
+}
+
 /// The pivots of a round and what each row discloses.
 struct PivotChoice {
     /// By index in the class, the rank of the disclosed item, or [`NONE`].
@@ -109,7 +118,7 @@ impl PendingRound {
             .filter(|(_, rank)| **rank == NONE)
             .map(|(&row, _)| row)
             .collect();
-        (attempt.parts(&choice, false), rest)
+        (attempt.parts(&choice, Rest::LeftOut), rest)
     }
 
     /// Continues without using the trash bin for these rows.
@@ -214,7 +223,7 @@ impl DisclosureAttempt {
             }
             let Some(choice) = self.choose(anonymity, scratch, stop) else {
                 return match self.choose_single(anonymity) {
-                    Some(choice) => RoundOutcome::Disclosed(self.parts(&choice, true)),
+                    Some(choice) => RoundOutcome::Disclosed(self.parts(&choice, Rest::LastPart)),
                     None => {
                         self.class.sets[self.set].finished = true;
                         RoundOutcome::Kept(self.class)
@@ -222,7 +231,7 @@ impl DisclosureAttempt {
                 };
             };
             if choice.has_no_small_rest(k) {
-                return RoundOutcome::Disclosed(self.parts(&choice, true));
+                return RoundOutcome::Disclosed(self.parts(&choice, Rest::LastPart));
             }
             if choice.rest <= capacity {
                 return RoundOutcome::NeedsTrashBin(Box::new(PendingRound {
@@ -369,9 +378,8 @@ impl DisclosureAttempt {
         }
     }
 
-    /// Divides the class by the disclosed items. With `with_rest` the rows that disclose nothing
-    /// are the last part; otherwise they are left out.
-    fn parts(self, choice: &PivotChoice, with_rest: bool) -> Vec<EquivalenceClass> {
+    /// Divides the class by the disclosed items.
+    fn parts(self, choice: &PivotChoice, rest: Rest) -> Vec<EquivalenceClass> {
         let Self {
             mut class,
             set,
@@ -390,7 +398,7 @@ impl DisclosureAttempt {
         for (part, &pivot) in choice.pivots.iter().enumerate() {
             part_of[pivot as usize] = part;
         }
-        let rest = if with_rest && choice.rest > 0 {
+        let rest = if rest == Rest::LastPart && choice.rest > 0 {
             choice.pivots.len()
         } else {
             usize::MAX

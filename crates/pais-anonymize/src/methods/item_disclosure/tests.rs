@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use pais_core::cancellation::Cancellation;
 use pais_core::definition::JobErrorKind;
 use pais_core::table::{EncodedTable, ReleasedTable, SetColumn};
 use pais_measure::item_loss;
@@ -88,7 +89,7 @@ fn item_losses(release: &VerifiedRelease, job: Value) -> Vec<f64> {
             column: set,
             minimum_levels: levels.minimum_levels(&set.name),
         };
-        item_loss(column(&set.name), raw, &rows)
+        item_loss(column(&set.name), raw, &rows, &Cancellation::new()).unwrap()
     };
     raw.sets.iter().map(loss).collect()
 }

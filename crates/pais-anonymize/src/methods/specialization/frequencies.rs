@@ -171,8 +171,8 @@ pub(super) const MAX_CELLS: usize = 1 << 20;
 /// Rows that are counted together, so that their keys stay in the cache.
 const BLOCK_ROWS: usize = if cfg!(test) { 3 } else { 1 << 10 };
 
-/// Rows of a task.
-const TASK_ROWS: usize = if cfg!(test) { 7 } else { 1 << 16 };
+/// Rows of a task that counts cells; lower in tests, so that small tables are split into tasks too.
+const ROWS_PER_COUNT_TASK: usize = if cfg!(test) { 7 } else { 1 << 16 };
 
 /// A table in memory whose codes have so few combinations that one array counts them all.
 pub(super) struct CollapsedTable<'a> {
@@ -263,7 +263,7 @@ impl FrequencySets for CollapsedTable<'_> {
                 counters[key as usize] += 1;
             }
         };
-        let task_rows = TASK_ROWS.max(cells as usize);
+        let task_rows = ROWS_PER_COUNT_TASK.max(cells as usize);
         let count_task = |mut counters: Vec<u32>, task: usize| {
             let end = self.table.rows.min((task + 1) * task_rows);
             let mut keys = Vec::new();

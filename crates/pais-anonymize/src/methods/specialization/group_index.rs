@@ -8,7 +8,7 @@
 //! it; a group has at least *K* rows. At most 2^24 pairs of a subset and a partition are indexed at
 //! a time: with more of them, the subsets are indexed block by block.
 
-use pais_core::subsets::choose;
+use pais_core::subsets::{self, choose};
 use rustc_hash::FxHashMap;
 
 use super::attribute::ConceptId;
@@ -18,9 +18,12 @@ use crate::observer::Observer;
 /// Maximum number of entries of an index: one for each subset and partition.
 pub(super) const MAX_ENTRIES: usize = 1 << 24;
 
+/// Parts below which a table is small enough for the lower limits of tests.
+const FEW_PARTS_IN_TESTS: usize = 500;
+
 /// [`MAX_ENTRIES`]; lower in tests of few parts, so that these need several blocks.
 fn most_entries(parts: usize) -> usize {
-    if cfg!(test) && parts < 500 {
+    if cfg!(test) && parts < FEW_PARTS_IN_TESTS {
         64
     } else {
         MAX_ENTRIES
@@ -160,7 +163,7 @@ impl GroupIndex {
         let of = live.below_top.len();
         let mut chosen: Vec<usize> = (0..self.depth).collect();
         for _ in 0..block * self.subsets_per_block {
-            if next_subset(&mut chosen, of).is_none() {
+            if subsets::next(&mut chosen, of).is_none() {
                 return Some(());
             }
         }
@@ -181,7 +184,7 @@ impl GroupIndex {
             }
             let (groups, count) = &levels[self.depth];
             self.add(&chosen, groups, *count, live);
-            let Some(place) = next_subset(&mut chosen, of) else {
+            let Some(place) = subsets::next(&mut chosen, of) else {
                 break;
             };
             changed = place;
@@ -209,27 +212,13 @@ impl GroupIndex {
 /// Number of pairs of a group and a value up to which the numbers of new groups are in an array.
 const MAX_SLOTS: usize = 1 << 20;
 
-/// [`MAX_SLOTS`]; lower in tests of few members, so that these use the map too.
-fn most_slots(members: usize) -> usize {
-    if cfg!(test) && members < 500 {
+/// [`MAX_SLOTS`]; lower in tests of few parts, so that these use the map too.
+fn most_slots(parts: usize) -> usize {
+    if cfg!(test) && parts < FEW_PARTS_IN_TESTS {
         24
     } else {
         MAX_SLOTS
     }
-}
-
-/// The next subset in lexicographic order: `chosen` are ascending positions below `of`. Returns
-/// the first place that changed, `None` after the last subset.
-pub(super) fn next_subset(chosen: &mut [usize], of: usize) -> Option<usize> {
-    let size = chosen.len();
-    let at = (0..size)
-        .rev()
-        .find(|&place| chosen[place] + size < of + place)?;
-    chosen[at] += 1;
-    for place in at + 1..size {
-        chosen[place] = chosen[place - 1] + 1;
-    }
-    Some(at)
 }
 
 /// Splits groups by one more attribute. Holds working space.

@@ -491,8 +491,8 @@ const MIN_PARALLEL_PARTS: usize = if cfg!(test) { 5 } else { 1 << 13 };
 /// outside the list share. Together they take at most 2 MiB, the size of a core's cache.
 pub(super) const MAX_COUNTERS: usize = if cfg!(test) { 48 } else { 1 << 18 };
 
-/// Rows of a task; lower in tests, so that small tables are split into tasks too.
-const TASK_ROWS: usize = if cfg!(test) { 5 } else { 1 << 14 };
+/// Rows of a task that scans partitions; lower in tests, so that small tables are split into tasks too.
+const ROWS_PER_SCAN_TASK: usize = if cfg!(test) { 5 } else { 1 << 14 };
 
 /// Marks that there is no partition.
 const NONE: PartitionId = PartitionId::MAX;
@@ -539,7 +539,7 @@ impl TableOrder {
         let counters = (link.len() + 1) * scan.counters();
         let zeros = || vec![0u32; counters];
         let rows = self.records();
-        let task_rows = TASK_ROWS.max(counters);
+        let task_rows = ROWS_PER_SCAN_TASK.max(counters);
         let slots = scan.sensitive.count() as u32;
         let child_of = scan.child_of_code.as_slice();
         let count_task = |counters: &mut [u32], range: Range<usize>, slot_column: &SlotColumn| {
@@ -589,7 +589,7 @@ impl TableOrder {
         }
         let child_of = scan.child_of_code.as_slice();
         let move_task = |(number, task): (usize, &mut [PartitionId])| {
-            let from = number * TASK_ROWS;
+            let from = number * ROWS_PER_SCAN_TASK;
             with_codes!(&scan.column.codes, codes => {
                 let codes = codes.part(from..from + task.len());
                 for (row, partition) in task.iter_mut().enumerate() {
@@ -599,10 +599,10 @@ impl TableOrder {
                 }
             });
         };
-        if self.records() <= TASK_ROWS {
+        if self.records() <= ROWS_PER_SCAN_TASK {
             move_task((0, &mut self.partition_of))
         } else {
-            let tasks = self.partition_of.chunks_mut(TASK_ROWS).enumerate();
+            let tasks = self.partition_of.chunks_mut(ROWS_PER_SCAN_TASK).enumerate();
             parallel::map(tasks, move_task);
         }
     }
@@ -718,7 +718,7 @@ impl PartitionOrder {
         };
         // A task allocates a list for each child, so it has at least as many rows as there are
         // children.
-        let tasks = scan_tasks(link, &self.lens, TASK_ROWS.max(scan.width));
+        let tasks = scan_tasks(link, &self.lens, ROWS_PER_SCAN_TASK.max(scan.width));
         match tasks.as_slice() {
             [only] => count(only),
             tasks => {
@@ -817,13 +817,13 @@ impl PartitionOrder {
         let total = link.iter().map(|&partition| rows(partition).len()).sum();
         scratch.resize(total, 0);
         let mut tasks: Vec<Vec<&[u32]>> = Vec::new();
-        for task in scan_tasks(link, &self.lens, TASK_ROWS) {
+        for task in scan_tasks(link, &self.lens, ROWS_PER_SCAN_TASK) {
             match task {
                 ScanTask::Whole(list) => {
                     tasks.push(list.iter().map(|&partition| rows(partition)).collect());
                 }
                 ScanTask::Pieces(partition) => {
-                    let pieces = rows(partition).chunks(TASK_ROWS);
+                    let pieces = rows(partition).chunks(ROWS_PER_SCAN_TASK);
                     tasks.extend(pieces.map(|piece| vec![piece]));
                 }
             }
@@ -918,7 +918,7 @@ impl<'a> PartitionCounter<'a> {
         let is_dense = is_counted_densely(rows.len(), scan);
         // A piece has its own counters, so it has at least as many rows as counters.
         let least = if is_dense { scan.counters() } else { 0 };
-        let pieces: Vec<&[u32]> = rows.chunks(TASK_ROWS.max(least)).collect();
+        let pieces: Vec<&[u32]> = rows.chunks(ROWS_PER_SCAN_TASK.max(least)).collect();
         if is_dense {
             let zeros = || vec![0; scan.counters()];
             let count = |counters, piece: usize| {

@@ -16,8 +16,8 @@ use super::requirement::{Requirement, SensitiveBound};
 /// Largest number of codes of combined columns, so that they take one byte per row.
 const MAX_COMBINED_CODES: usize = if cfg!(test) { 8 } else { 1 << 8 };
 
-/// Rows of a task; lower in tests, so that small tables are split into tasks too.
-const TASK_ROWS: usize = if cfg!(test) { 5 } else { 1 << 16 };
+/// Rows of a task that collects pairs of codes; lower in tests, so that small tables are split into tasks too.
+const ROWS_PER_PAIR_TASK: usize = if cfg!(test) { 5 } else { 1 << 16 };
 
 /// The sensitive values of all rows. A *slot* is a combination of sensitive values that a row may
 /// have in a group of combined columns; one slot of each group has no sensitive value.
@@ -228,7 +228,7 @@ impl CombinedColumns {
                 task_rows(task, rows).for_each(|row| occurs[pair(row)] = true);
                 occurs
             };
-            let mut occurs = parallel::sum(rows.div_ceil(TASK_ROWS), &none, &add, &either);
+            let mut occurs = parallel::sum(rows.div_ceil(ROWS_PER_PAIR_TASK), &none, &add, &either);
             occurs[0] = true;
             let mut value_lists = ValueLists::default();
             let mut code_of = vec![0; occurs.len()];
@@ -250,9 +250,9 @@ impl CombinedColumns {
     }
 }
 
-/// The rows of a task.
+/// The rows of a task of [`ROWS_PER_PAIR_TASK`].
 fn task_rows(task: usize, rows: usize) -> Range<usize> {
-    task * TASK_ROWS..rows.min((task + 1) * TASK_ROWS)
+    task * ROWS_PER_PAIR_TASK..rows.min((task + 1) * ROWS_PER_PAIR_TASK)
 }
 
 fn either(mut one: Vec<bool>, other: Vec<bool>) -> Vec<bool> {

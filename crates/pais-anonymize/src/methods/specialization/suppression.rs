@@ -402,8 +402,9 @@ impl<'a> TrialTable<'a> {
             if before == 0 {
                 return Some(());
             }
-            self.visit_index(false)?;
-            self.visit_children(Check::Size { lost: true })?;
+            let check = Check::Size { lost: true };
+            self.visit_index(check)?;
+            self.visit_children(check)?;
             if self.suppressed.len() == before {
                 return Some(());
             }
@@ -413,7 +414,7 @@ impl<'a> TrialTable<'a> {
     /// Whether the groups that contain a child or lost rows are bounded by *C*; `None` if not.
     pub(super) fn check_confidence(&mut self) -> Option<()> {
         self.visit_children(Check::Confidence)?;
-        self.visit_index(true)
+        self.visit_index(Check::Confidence)
     }
 
     /// Whether no row is left.
@@ -671,8 +672,8 @@ impl TrialTable<'_> {
 
 impl TrialTable<'_> {
     /// Checks the groups of the current table that lose a part. Those that become small are
-    /// suppressed, or with `confidence` all that lost a part must be bounded by *C*.
-    pub(super) fn visit_index(&mut self, confidence: bool) -> Option<()> {
+    /// suppressed; for [`Check::Confidence`] all that lost a part must also be bounded by *C*.
+    fn visit_index(&mut self, check: Check) -> Option<()> {
         if self.suppressed.is_empty() {
             return Some(());
         }
@@ -691,7 +692,7 @@ impl TrialTable<'_> {
                     return None;
                 }
             }
-            if confidence {
+            if check == Check::Confidence {
                 self.check_touched()?;
             }
         }

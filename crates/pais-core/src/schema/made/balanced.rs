@@ -462,7 +462,7 @@ mod tests {
         assert_eq!(leaves.find("x", &leaves.places()), None);
     }
 
-    /// The attack: which leaves a label covers reveals where suppressed rows are. No row of `c` is released, so
+    /// Which leaves a label covers does not show where suppressed rows are. No row of `c` is released, so
     /// `c` is on the left side of the end, wherever the search put it.
     #[test]
     fn ends_move_to_released_leaves_and_only_released_nodes_are_shown() {
