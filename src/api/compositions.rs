@@ -235,7 +235,9 @@ async fn decide(
         which,
         size,
         plans: &[],
-        extra_bytes: released.fold(copies, u64::saturating_add),
+        extra_bytes: released
+            .chain([composition_tables::combination_bytes(schema, size)])
+            .fold(copies, u64::saturating_add),
     };
     let loaded = rows.load(app, dataset).await?;
     for part in &mut parts {

@@ -120,6 +120,14 @@ pub(crate) fn view_bytes(schema: &Schema, size: SubmissionsSize) -> u64 {
         .saturating_add(size.text_bytes)
 }
 
+/// Bytes of the combinations of the rows of persons that are decided together; 0 if each row is a person.
+pub(crate) fn combination_bytes(schema: &Schema, size: SubmissionsSize) -> u64 {
+    match schema.subject() {
+        Some(_) => pais_verify::combination_bytes(size.rows),
+        None => 0,
+    }
+}
+
 /// What releases disclose together.
 pub(crate) enum CompositionResult {
     Decided(Composition),

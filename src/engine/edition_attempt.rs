@@ -51,11 +51,14 @@ const PERSON_BYTES: u64 = 64;
 /// knows it.
 const COPIES: u64 = 8;
 
-/// Bytes of the copies of the raw table, and of its persons.
+/// Bytes of the copies of the raw table, and of its persons and the combinations of their rows.
 fn copies(schema: &Schema, size: SubmissionsSize) -> u64 {
     let persons = size.rows.saturating_mul(PERSON_BYTES);
     let copy = composition_tables::view_bytes(schema, size);
-    copy.saturating_mul(COPIES).saturating_add(persons)
+    let combinations = composition_tables::combination_bytes(schema, size);
+    copy.saturating_mul(COPIES)
+        .saturating_add(persons)
+        .saturating_add(combinations)
 }
 
 /// The job of an edition, and the rows that it reads.
