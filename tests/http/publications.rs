@@ -715,6 +715,93 @@ async fn an_edition_that_was_published_before_the_policy_is_approved_or_withdraw
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_edition_whose_rows_are_deleted_while_it_awaits_approval_is_refused() {
+    let hospital = Hospital::new().await;
+    let analyst = hospital.app.token("bts", Role::Recipient).await;
+    let officer = hospital.app.token("hospital", Role::Officer).await;
+    let policy = json!({ "require_approval": true });
+    let put = change(&hospital, Method::PUT, &officer, "/v1/policy", &policy);
+    put.await.json(200);
+    let dataset = visits(&hospital, "subject").await;
+    let publication = publication(&hospital, &dataset, "manual", JOB()).await;
+    let workers = hospital.work();
+    let sent = hospital.submit(&dataset, month(0)).await.json(201);
+    hospital.submit(&dataset, month(100)).await.json(201);
+    let editions = format!("{publication}/editions");
+    hospital.post(&editions, &json!({})).await.json(202);
+    let edition = settled(&hospital, &publication, 1).await;
+    assert_eq!(edition["status"], "awaiting_approval");
+    let submission = format!("{dataset}/submissions/{}", text(&sent["id"]));
+    let deleted = hospital.app.delete(&hospital.token, &submission).await;
+    assert_eq!(deleted.status, 204);
+    let approval = format!("/v1/releases/{}/approval", text(&edition["release_id"]));
+    hospital.app.post(&officer, &approval, &json!({})).await;
+    let refused = poll_async(Duration::from_secs(60), async || {
+        let edition = settled(&hospital, &publication, 1).await;
+        (edition["status"] != "awaiting_approval").then_some(edition)
+    });
+    let refused = refused.await.expect("the edition ends");
+    assert_eq!(refused["status"], "refused", "{refused}");
+    assert_eq!(refused["error"]["code"], "dataset_deleted", "{refused}");
+    let seen = hospital.app.get(&analyst, &editions).await;
+    assert!(seen.status == 404 || seen.json(200)["items"] == json!([]));
+
+    // What is left is in the next edition.
+    hospital.post(&editions, &json!({})).await.json(202);
+    let next = settled(&hospital, &publication, 2).await;
+    assert_eq!(
+        (&next["status"], &next["rows"]),
+        (&json!("awaiting_approval"), &json!(16)),
+        "{next}"
+    );
+    let gone = hospital.app.delete(&hospital.token, &dataset).await;
+    assert_eq!(gone.status, 204);
+    let ended = poll_async(Duration::from_secs(60), async || {
+        let found = hospital.app.get(&officer, &editions).await.json(200);
+        let status = text(&found["items"][1]["status"]).to_owned();
+        (status != "awaiting_approval").then_some(status)
+    });
+    assert_eq!(ended.await.as_deref(), Some("refused"));
+    workers.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_disabled_organization_publishes_nothing_until_it_is_enabled() {
+    let hospital = Hospital::new().await;
+    hospital.app.token("bts", Role::Recipient).await;
+    let admin = hospital.app.token("operator", Role::Admin).await;
+    let dataset = visits(&hospital, "subject").await;
+    let publication = publication(&hospital, &dataset, "submission", JOB()).await;
+    hospital.submit(&dataset, month(0)).await.json(201);
+    let whoami = hospital.get("/v1/whoami").await.json(200);
+    let organization = format!("/v1/organizations/{}", text(&whoami["organization"]["id"]));
+    let disabled = async |disabled: bool| {
+        let body = json!({ "disabled": disabled });
+        let changed = change(&hospital, Method::PATCH, &admin, &organization, &body);
+        changed.await.json(200);
+    };
+    let owner = hospital.app.state.unscoped().db.owner();
+    let count = async |condition: &str| -> i64 {
+        let counted = format!("SELECT count(*) FROM {condition}");
+        let counted = sqlx::query_scalar(sqlx::AssertSqlSafe(counted));
+        counted.fetch_one(owner).await.unwrap()
+    };
+    disabled(true).await;
+    let workers = hospital.work();
+    let run = poll_async(Duration::from_secs(60), async || {
+        (count("jobs WHERE status = 'succeeded'").await == 1).then_some(())
+    });
+    run.await.expect("the job ends");
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert_eq!(count("grants").await, 0);
+    disabled(false).await;
+    let edition = settled(&hospital, &publication, 1).await;
+    workers.stop().await;
+    assert_eq!(edition["status"], "published");
+    assert_eq!(count("grants").await, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_publication_is_checked_paused_and_deleted() {
     let hospital = Hospital::new().await;
     let analyst = hospital.app.token("bts", Role::Recipient).await;

@@ -38,7 +38,7 @@ struct OpenEdition {
     is_withdrawn: bool,
 }
 
-/// Advances all editions that can proceed, and queues those that are due. Called by workers repeatedly, and
+/// Advances all editions that can proceed, and queues those that are due; none of an organization that is disabled. Called by workers repeatedly, and
 /// after each request that may have an effect. Cheap if there is nothing to do. A failure of an edition is
 /// logged, does not affect the others, and the edition is tried again. Returns the number of jobs that were queued,
 /// for which a worker should be woken.
@@ -57,16 +57,22 @@ pub(crate) async fn settle(with: EditionQueue<'_>) -> Result<u64, StoreError> {
          FROM editions e JOIN jobs j ON j.id = e.job_id
               JOIN publications p ON p.id = e.publication_id
               LEFT JOIN releases r ON r.id = e.release_id
-         WHERE e.status = 'queued' AND j.status IN ('succeeded', 'failed', 'cancelled')
-            OR e.status = 'awaiting_approval' AND (
-                p.deleted_at IS NOT NULL OR r.withdrawn_at IS NOT NULL
-                OR EXISTS (SELECT 1 FROM release_approvals a WHERE a.release_id = e.release_id)
-                OR EXISTS (SELECT 1 FROM edition_submissions t
-                           JOIN submissions s ON s.id = t.submission_id
-                           WHERE t.publication_id = e.publication_id AND t.number = e.number
-                             AND t.held_back IS NOT NULL AND s.replaced_by IS NOT NULL)
-                OR NOT EXISTS (SELECT 1 FROM policies c
-                               WHERE c.organization_id = e.organization_id AND c.require_approval))
+         WHERE (e.status = 'queued' AND j.status IN ('succeeded', 'failed', 'cancelled')
+                OR e.status = 'awaiting_approval' AND (
+                    p.deleted_at IS NOT NULL OR r.withdrawn_at IS NOT NULL
+                    OR EXISTS (SELECT 1 FROM release_approvals a WHERE a.release_id = e.release_id)
+                    OR EXISTS (SELECT 1 FROM datasets d
+                               WHERE d.id = p.dataset_id AND d.deleted_at IS NOT NULL)
+                    OR EXISTS (SELECT 1 FROM edition_submissions t
+                               LEFT JOIN submissions s ON s.id = t.submission_id
+                               WHERE t.publication_id = e.publication_id AND t.number = e.number
+                                 AND t.held_back IS NOT NULL
+                                 AND (s.id IS NULL OR s.replaced_by IS NOT NULL))
+                    OR NOT EXISTS (SELECT 1 FROM policies c
+                                   WHERE c.organization_id = e.organization_id
+                                     AND c.require_approval)))
+           AND NOT EXISTS (SELECT 1 FROM organizations o
+                           WHERE o.id = e.organization_id AND o.disabled_at IS NOT NULL)
          ORDER BY e.created_at",
     )
     .fetch_all(&mut *connection)
@@ -89,6 +95,8 @@ pub(crate) async fn settle(with: EditionQueue<'_>) -> Result<u64, StoreError> {
                                          WHERE t.publication_id = p.id AND t.submission_id = s.id))
            AND EXISTS (SELECT 1 FROM datasets d
                        WHERE d.id = p.dataset_id AND d.deleted_at IS NULL)
+           AND NOT EXISTS (SELECT 1 FROM organizations o
+                           WHERE o.id = p.organization_id AND o.disabled_at IS NOT NULL)
          ORDER BY p.id",
     )
     .fetch_all(&mut *store.connection().await?)
@@ -267,6 +275,26 @@ impl OpenEdition {
         lock_current(connection, &taken).await
     }
 
+    /// Whether a submission whose rows its release has was deleted: one that it takes, or in a base edition any that
+    /// its job read.
+    async fn has_deleted_rows(&self, connection: &mut PgConnection) -> Result<bool, StoreError> {
+        Ok(sqlx::query_scalar(
+            "SELECT EXISTS (
+                 SELECT FROM editions e JOIN jobs j ON j.id = e.job_id
+                 CROSS JOIN LATERAL unnest(CASE WHEN e.is_base THEN j.submissions ELSE ARRAY(
+                     SELECT t.submission_id FROM edition_submissions t
+                     WHERE t.publication_id = e.publication_id AND t.number = e.number
+                       AND t.held_back IS NOT NULL) END) AS taken (id)
+                 WHERE e.publication_id = $1 AND e.number = $2
+                   AND NOT EXISTS (SELECT FROM submissions s JOIN datasets d ON d.id = s.dataset_id
+                                   WHERE s.id = taken.id AND d.deleted_at IS NULL))",
+        )
+        .bind(self.publication_id)
+        .bind(self.number)
+        .fetch_one(connection)
+        .await?)
+    }
+
     /// Whether a submission that its job reads was deleted, which cancels the job, and one that it takes was not.
     async fn lost_rows(&self, connection: &mut PgConnection) -> Result<bool, StoreError> {
         Ok(sqlx::query_scalar(
@@ -302,6 +330,11 @@ impl OpenEdition {
         match self.lock_rows(connection).await {
             Err(StoreError::SubmissionReplaced(problem)) => return Ok(Err(*problem)),
             locked => locked?,
+        }
+        if self.has_deleted_rows(connection).await? {
+            let detail = "rows of the edition were deleted before it was published; the others wait for the next \
+                          edition";
+            return refused(Code::DatasetDeleted, detail);
         }
         let policy = policies::check_release(connection, self.organization_id, release, "").await;
         let policy = match policy {
