@@ -25,7 +25,7 @@ use super::classes::{Classes, Values};
 use super::combinations::{Combinations, Group, Part, Search};
 use super::lists::{DividedGroup, Divider, Lists, PartOrder};
 use super::lkc::unsearched;
-use super::models::ModelColumns;
+use super::model_columns::ModelColumns;
 use super::persons::{CountedTable, PersonCounter, Persons, class_sizes};
 use super::sensitive::ConfidenceMeter;
 use super::verification::{

@@ -23,7 +23,7 @@ use super::LkcRequirement;
 use super::classes::{Classes, Values};
 use super::combinations::{Group, Search, search_in_parallel};
 use super::group_visitor::{FoundQids, GroupVisitor};
-use super::models::ModelColumns;
+use super::model_columns::ModelColumns;
 use super::person_search::{ClassGroups, PersonSearch};
 use super::persons::{CountedTable, Persons};
 use super::profiles::{Grid, Share, Suffixes, ValueCount};

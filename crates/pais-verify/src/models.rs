@@ -9,6 +9,7 @@ use super::LkcRequirement;
 use super::classes::Classes;
 use super::facts::{verify_facts, verify_km};
 use super::lkc::verify_lkc;
+use super::model_columns::ModelColumns;
 use super::partition::{GroupVerification, verify_groups};
 use super::persons::CountedTable;
 use super::verification::{Verification, VerifyError};
@@ -55,16 +56,6 @@ impl PrivacyFinding {
             Self::Groups(found) => found.greatest_confidence,
         }
     }
-}
-
-/// The columns of a table that a privacy model is about.
-#[derive(Clone, Copy, Debug)]
-pub struct ModelColumns<'a> {
-    /// Those whose values an adversary knows.
-    pub quasi_identifiers: &'a [Box<str>],
-    /// All that are declared sensitive. The confidence in their values is measured even if the model does not
-    /// bound it.
-    pub sensitive: &'a [Box<str>],
 }
 
 /// Decides a model. Also returns the classes of equal quasi-identifiers, if it was decided on them.

@@ -11,7 +11,7 @@ use pais_core::model::{Diversity, GroupModel, MissingSensitive, spans};
 use super::classes::{Classes, Values};
 use super::lists::Lists;
 use super::minimum_cover::{MISSING, MinimumCover};
-use super::models::ModelColumns;
+use super::model_columns::ModelColumns;
 use super::persons::CountedTable;
 use super::persons::Persons;
 use super::sensitive::SensitiveColumn;

@@ -29,8 +29,12 @@ pub(super) struct PersonRows {
     pub(super) rows: Vec<u32>,
 }
 
-/// The rows of a person, each with the releases that have it.
-type RowsOfPerson<'r> = &'r [(u32, ReleaseBits)];
+/// A raw row of a person, with the releases that have it.
+#[derive(Clone, Copy)]
+struct PersonRow {
+    row: u32,
+    releases: ReleaseBits,
+}
 
 impl PersonRows {
     /// The combinations of all persons who are in exactly the releases `person`, and whose rows are in
@@ -59,11 +63,12 @@ impl PersonRows {
         }
         let rows = places.iter().flat_map(|it| {
             let rows = it.rows.iter();
-            rows.map(|&row| (row, it.place.row))
+            let releases = it.place.row;
+            rows.map(move |&row| PersonRow { row, releases })
         });
-        let mut rows: Vec<(u32, ReleaseBits)> = rows.collect();
-        let subject_of = |row: &(u32, ReleaseBits)| subjects[row.0 as usize];
-        rows.sort_unstable_by_key(|row| (subject_of(row), row.0));
+        let mut rows: Vec<PersonRow> = rows.collect();
+        let subject_of = |it: &PersonRow| subjects[it.row as usize];
+        rows.sort_unstable_by_key(|it| (subject_of(it), it.row));
         let mut releases = bits(person);
         releases.sort_by_key(|release| *release != read);
         // The list of rows grows by doubling.
@@ -100,11 +105,7 @@ struct Combinations<'r> {
 
 impl Combinations<'_> {
     /// Adds those of one person that begin with the rows `chosen`, one of each of the first releases.
-    fn add(
-        &mut self,
-        rows: RowsOfPerson<'_>,
-        chosen: &mut Vec<(u32, ReleaseBits)>,
-    ) -> Result<(), VerifyError> {
+    fn add(&mut self, rows: &[PersonRow], chosen: &mut Vec<PersonRow>) -> Result<(), VerifyError> {
         let Some(release) = self.releases.get(chosen.len()) else {
             let number = self.rows.len() / self.releases.len();
             if number == self.most {
@@ -113,10 +114,10 @@ impl Combinations<'_> {
             if number.is_multiple_of(COMBINATIONS_PER_CHECK) {
                 self.cancellation.check()?;
             }
-            self.rows.extend(chosen.iter().map(|row| row.0));
+            self.rows.extend(chosen.iter().map(|it| it.row));
             return Ok(());
         };
-        let has = |row: &&(u32, ReleaseBits)| row.1 >> release & 1 == 1;
+        let has = |it: &&PersonRow| it.releases >> release & 1 == 1;
         let known = chosen.iter().find(has).copied();
         let choices = known.as_ref().map_or(rows, std::slice::from_ref);
         for &row in choices.iter().filter(has) {

@@ -27,7 +27,8 @@ use thiserror::Error;
 
 use self::subjects::{ReleasedSubjects, SubjectsFinding};
 use crate::assignment::assign;
-use crate::models::{ModelColumns, verify_model};
+use crate::model_columns::ModelColumns;
+use crate::models::verify_model;
 use crate::overlap::decide_overlaps;
 use crate::{
     AnatomyError, CountedTable, Original, OriginalColumn, PrivacyFinding, Verification, VerifyError,
