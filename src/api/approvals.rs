@@ -47,9 +47,10 @@ pub(crate) struct DecidedRelease {
 
 /// Approve or reject a release
 ///
-/// The approver must not be the one who made the release: it must be another token and, for people who sign in
-/// with the issuer, another person. A decision is final. No grant of a rejected release takes effect, including
-/// earlier grants. If the organization has an officer, a holder is refused.
+/// The approver must not be the one who made the release, or who sent the rows of an edition or last chose its
+/// recipients: it must be another token and, for people who sign in with the issuer, another person. A decision is
+/// final. No grant of a rejected release takes effect, including earlier grants. If the organization has an officer, a
+/// holder is refused.
 #[utoipa::path(post, path = "/v1/releases/{id}/approval", tag = "policy",
     params(("id" = ReleaseId, Path, description = "The release")),
     request_body = Option<ApprovalDefinition>,
@@ -104,8 +105,8 @@ fn made(creation: ApprovalCreation) -> Result<Approval, ApiError> {
         ApprovalCreation::Withdrawn => Err(ApiError::withdrawn()),
         ApprovalCreation::OfficerDecides => Err(officer_required()),
         ApprovalCreation::SamePerson => conflict(
-            "whoever made the release does not decide about it; somebody else does, with a token of \
-             their own",
+            "whoever made the release, sent the rows of an edition or last chose its recipients does not decide \
+             about it; somebody else does, with a token of their own",
         ),
         ApprovalCreation::Exists => conflict(
             "the release is decided already, and a decision is final; an approved release can be \

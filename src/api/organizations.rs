@@ -93,7 +93,7 @@ pub(crate) struct OrganizationChange {
 ///
 /// While it is disabled its tokens are refused, and what they have under way ends. It publishes no editions, and
 /// reads none of the releases that it was granted until it is enabled. Its datasets, its releases and the grants of
-/// these to others stay: an officer or holder withdraws or revokes what others are not to read.
+/// these to others stay: what others are not to read is withdrawn before.
 #[utoipa::path(patch, path = "/v1/organizations/{id}", tag = "administration",
     params(("id" = OrganizationId, Path, description = "Its id")),
     request_body = OrganizationChange,

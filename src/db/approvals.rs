@@ -213,7 +213,8 @@ pub(crate) enum ApprovalCreation {
     Withdrawn,
     /// The organization has an officer, who decides, and the caller is a holder.
     OfficerDecides,
-    /// The caller's token, or another one of the same person, has made the release.
+    /// The caller's token, or another one of the same person, has made the release, or of an edition sent rows or
+    /// chose the recipients.
     SamePerson,
     /// The release was decided before.
     Exists,
@@ -245,7 +246,9 @@ pub(crate) async fn decide(
     if found.is_withdrawn {
         return Ok(ApprovalCreation::Withdrawn);
     }
-    if is_same_person(&mut transaction, by.token, found.created_by).await? {
+    let mut makers = makers_of_edition(&mut transaction, release).await?;
+    makers.extend(found.created_by);
+    if is_one_of(&mut transaction, by.token, &makers).await? {
         return Ok(ApprovalCreation::SamePerson);
     }
     if decision(&mut transaction, release).await?.is_some() {
@@ -303,21 +306,39 @@ async fn is_published(
     Ok(published.fetch_one(connection).await?)
 }
 
-/// Whether two tokens are the same, or belong to the same person of the issuer.
-async fn is_same_person(
+/// Who sent the rows of the edition of a release and who chose its recipients, in addition to whoever made the
+/// publication; nobody if the release is of no edition.
+async fn makers_of_edition(
     connection: &mut PgConnection,
-    one: TokenId,
-    other: Option<TokenId>,
+    release: ReleaseId,
+) -> Result<Vec<TokenId>, StoreError> {
+    let makers = sqlx::query_scalar(
+        "SELECT p.recipients_by FROM editions e JOIN publications p ON p.id = e.publication_id
+         WHERE e.release_id = $1 AND p.recipients_by IS NOT NULL
+         UNION
+         SELECT s.created_by FROM editions e
+             JOIN edition_submissions t ON t.publication_id = e.publication_id AND t.number = e.number
+             JOIN submissions s ON s.id = t.submission_id
+         WHERE e.release_id = $1 AND s.created_by IS NOT NULL",
+    );
+    Ok(makers.bind(release).fetch_all(connection).await?)
+}
+
+/// Whether a token is one of some, or belongs to the same person of the issuer as one of them.
+async fn is_one_of(
+    connection: &mut PgConnection,
+    token: TokenId,
+    others: &[TokenId],
 ) -> Result<bool, StoreError> {
-    if other == Some(one) {
+    if others.contains(&token) {
         return Ok(true);
     }
     Ok(sqlx::query_scalar(
         "SELECT EXISTS (SELECT FROM tokens one JOIN tokens other USING (oidc_subject)
-                        WHERE one.id = $1 AND other.id = $2)",
+                        WHERE one.id = $1 AND other.id = ANY ($2))",
     )
-    .bind(one)
-    .bind(other)
+    .bind(token)
+    .bind(others)
     .fetch_one(connection)
     .await?)
 }

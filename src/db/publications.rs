@@ -288,6 +288,11 @@ pub(crate) async fn change(
         if let Some(refused) = set.await? {
             return Ok(refused);
         }
+        sqlx::query("UPDATE publications SET recipients_by = $2 WHERE id = $1")
+            .bind(id)
+            .bind(by.token)
+            .execute(&mut *transaction)
+            .await?;
         detail["recipients"] = json!(names(recipients));
     }
     let event = NewEvent::by(by, Action::PublicationChanged, id.0, detail);

@@ -326,7 +326,7 @@ impl SubmissionWriter {
         sqlx::query(
             "UPDATE submissions
              SET rows = $2, bytes = $3, sealed_sha256 = $4, body_digest = $5, warnings = $6,
-                 text_bytes = $7, rows_digest = $8, identifier_repeats = $9
+                 text_bytes = $7, rows_digest = $8, identifier_repeats = $9, created_by = $10
              WHERE id = $1",
         )
         .bind(submission.id)
@@ -338,6 +338,7 @@ impl SubmissionWriter {
         .bind(totals.rows.text_bytes.cast_signed())
         .bind(totals.rows.digest.as_ref().map(<[u8; 32]>::as_slice))
         .bind(totals.rows.identifier_repeats.as_ref().map(Json))
+        .bind(by.token)
         .execute(&mut *self.transaction)
         .await?;
         let quotas = rules.quotas;

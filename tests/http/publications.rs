@@ -765,6 +765,51 @@ async fn an_edition_whose_rows_are_deleted_while_it_awaits_approval_is_refused()
     workers.stop().await;
 }
 
+/// One token alone shares no rows: neither with recipients that it chose nor rows that it sent.
+#[tokio::test(flavor = "multi_thread")]
+async fn who_sent_rows_or_chose_recipients_does_not_approve_the_edition() {
+    let hospital = Hospital::new().await;
+    hospital.app.token("bts", Role::Recipient).await;
+    let second = hospital.app.token("hospital", Role::Holder).await;
+    let third = hospital.app.token("hospital", Role::Holder).await;
+    let policy = json!({ "require_approval": true });
+    let put = change(&hospital, Method::PUT, &second, "/v1/policy", &policy);
+    put.await.json(200);
+    let dataset = visits(&hospital, "subject").await;
+    let publication = publication(&hospital, &dataset, "submission", JOB()).await;
+    let workers = hospital.work();
+    let choose = async |token: &str| {
+        let recipients = json!([{ "recipient": "bts", "purpose": "planning" }]);
+        let patch = json!({ "recipients": recipients });
+        let changed = change(&hospital, Method::PATCH, token, &publication, &patch);
+        changed.await.json(200);
+    };
+    let decide = async |token: &str, number: usize| {
+        let edition = settled(&hospital, &publication, number).await;
+        let approval = format!("/v1/releases/{}/approval", text(&edition["release_id"]));
+        hospital.app.post(token, &approval, &json!({})).await
+    };
+    choose(&second).await;
+    hospital.submit(&dataset, month(0)).await.json(201);
+    for token in [&second, &hospital.token] {
+        let refused = decide(token, 1).await;
+        let problem = refused.problem(409, "conflict");
+        assert!(text(&problem["detail"]).contains("last chose its recipients"));
+    }
+    choose(&hospital.token).await;
+    decide(&second, 1).await.json(201);
+    published(&hospital, &publication, 1).await;
+
+    let rows = format!("{dataset}/submissions");
+    let sent = hospital
+        .app
+        .post_bytes(&second, &rows, "text/csv", month(100));
+    sent.await.json(201);
+    decide(&second, 2).await.problem(409, "conflict");
+    decide(&third, 2).await.json(201);
+    workers.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_disabled_organization_publishes_nothing_until_it_is_enabled() {
     let hospital = Hospital::new().await;
@@ -1146,7 +1191,7 @@ async fn who_asked_for_an_edition_does_not_approve_it_when_it_is_decided_again()
     // Another recipient: the edition is decided again.
     let recipients = json!([{ "recipient": "university", "purpose": "teaching" }]);
     let patch = json!({ "recipients": recipients });
-    change(&hospital, Method::PATCH, &approves, &publication, &patch)
+    change(&hospital, Method::PATCH, &asks, &publication, &patch)
         .await
         .json(200);
     let first = hospital
