@@ -20,8 +20,8 @@ pub(super) fn not_replaceable(replaced: SubmissionId, reason: NotReplaceable) ->
         NotReplaceable::Replaced(by) => ApiError::new(
             Code::NotReplaceable,
             format!(
-                "submission {by} has taken the place of {replaced}; to replace its rows in turn, name \
-                 {by}"
+                "submission {by} has taken the place of {replaced}; to replace its rows in turn, name {by}, or \
+                 send the rows without `replaces` where it was deleted"
             ),
         ),
         NotReplaceable::Released => ApiError::new(
