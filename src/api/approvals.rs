@@ -47,9 +47,8 @@ pub(crate) struct DecidedRelease {
 
 /// Approve or reject a release
 ///
-/// The approver must not be the one who made the release, or who sent the rows of an edition or last chose its
-/// recipients: it must be another token and, for people who sign in with the issuer, another person. A decision is
-/// final. No grant of a rejected release takes effect, including earlier grants. If the organization has an officer, a
+/// The approver's token must not have made the release, sent rows of its edition or last set the recipients of its
+/// publication; for people who sign in with the issuer, this holds for all tokens of the person. A decision is final. No grant of a rejected release takes effect, including earlier grants. If the organization has an officer, a
 /// holder is refused.
 #[utoipa::path(post, path = "/v1/releases/{id}/approval", tag = "policy",
     params(("id" = ReleaseId, Path, description = "The release")),
@@ -105,8 +104,8 @@ fn made(creation: ApprovalCreation) -> Result<Approval, ApiError> {
         ApprovalCreation::Withdrawn => Err(ApiError::withdrawn()),
         ApprovalCreation::OfficerDecides => Err(officer_required()),
         ApprovalCreation::SamePerson => conflict(
-            "whoever made the release, sent the rows of an edition or last chose its recipients does not decide \
-             about it; somebody else does, with a token of their own",
+            "a token that made the release, sent rows of its edition or last set the recipients of its publication \
+             cannot decide about it, nor can another token of the same person; use the token of somebody else",
         ),
         ApprovalCreation::Exists => conflict(
             "the release is decided already, and a decision is final; an approved release can be \

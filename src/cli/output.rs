@@ -196,7 +196,7 @@ fn print_detail(detail: &str, style: Style) {
     match style {
         // RFC 9457, Section 4.2.1: a problem that needs no type of its own.
         Style::AlwaysJson => note_json(&json!({
-            "type": "about:blank", "title": "The command cannot be run like this", "detail": detail,
+            "type": "about:blank", "title": "The command failed", "detail": detail,
         })),
         Style::Lines | Style::Json => note(format_args!("pais: {detail}")),
     }

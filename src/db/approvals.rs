@@ -213,8 +213,8 @@ pub(crate) enum ApprovalCreation {
     Withdrawn,
     /// The organization has an officer, who decides, and the caller is a holder.
     OfficerDecides,
-    /// The caller's token, or another one of the same person, has made the release, or of an edition sent rows or
-    /// chose the recipients.
+    /// The caller's token, or another one of the same person, made the release, sent rows of its edition or last set
+    /// the recipients of its publication.
     SamePerson,
     /// The release was decided before.
     Exists,
@@ -306,8 +306,8 @@ async fn is_published(
     Ok(published.fetch_one(connection).await?)
 }
 
-/// Who sent the rows of the edition of a release and who chose its recipients, in addition to whoever made the
-/// publication; nobody if the release is of no edition.
+/// The tokens that sent rows of the edition of a release and that last set the recipients of its publication; none if
+/// the release is of no edition.
 async fn makers_of_edition(
     connection: &mut PgConnection,
     release: ReleaseId,

@@ -92,6 +92,13 @@ async fn change(
     send(request.json(body)).await
 }
 
+/// Sets the policy that a second person approves each release.
+async fn require_approval(hospital: &Hospital, token: &str) {
+    let policy = json!({ "require_approval": true });
+    let put = change(hospital, Method::PUT, token, "/v1/policy", &policy);
+    put.await.json(200);
+}
+
 /// The edition with a number, once it has ended or waits for approval.
 pub(crate) async fn settled(hospital: &Hospital, publication: &str, number: usize) -> Value {
     let settled = poll_async(Duration::from_secs(60), async || {
@@ -657,9 +664,7 @@ async fn a_rejected_edition_is_refused_and_its_rows_join_the_next_one() {
     let hospital = Hospital::new().await;
     hospital.app.token("bts", Role::Recipient).await;
     let officer = hospital.app.token("hospital", Role::Officer).await;
-    let policy = json!({ "require_approval": true });
-    let put = change(&hospital, Method::PUT, &officer, "/v1/policy", &policy);
-    put.await.json(200);
+    require_approval(&hospital, &officer).await;
     let dataset = visits(&hospital, "subject").await;
     let publication = publication(&hospital, &dataset, "submission", JOB()).await;
     let workers = hospital.work();
@@ -700,9 +705,7 @@ async fn an_edition_that_was_published_before_the_policy_is_approved_or_withdraw
         seen["items"].as_array().unwrap().len()
     };
     assert_eq!(readable().await, 1);
-    let policy = json!({ "require_approval": true });
-    let put = change(&hospital, Method::PUT, &officer, "/v1/policy", &policy);
-    put.await.json(200);
+    require_approval(&hospital, &officer).await;
     assert_eq!(readable().await, 0);
     let approval = format!("/v1/releases/{}/approval", text(&first["release_id"]));
     let reject = json!({ "decision": "rejected", "reason": "the month is too small" });
@@ -719,9 +722,7 @@ async fn an_edition_whose_rows_are_deleted_while_it_awaits_approval_is_refused()
     let hospital = Hospital::new().await;
     let analyst = hospital.app.token("bts", Role::Recipient).await;
     let officer = hospital.app.token("hospital", Role::Officer).await;
-    let policy = json!({ "require_approval": true });
-    let put = change(&hospital, Method::PUT, &officer, "/v1/policy", &policy);
-    put.await.json(200);
+    require_approval(&hospital, &officer).await;
     let dataset = visits(&hospital, "subject").await;
     let publication = publication(&hospital, &dataset, "manual", JOB()).await;
     let workers = hospital.work();
@@ -765,16 +766,14 @@ async fn an_edition_whose_rows_are_deleted_while_it_awaits_approval_is_refused()
     workers.stop().await;
 }
 
-/// One token alone shares no rows: neither with recipients that it chose nor rows that it sent.
+/// One token alone shares no rows: neither with recipients that it set nor rows that it sent.
 #[tokio::test(flavor = "multi_thread")]
-async fn who_sent_rows_or_chose_recipients_does_not_approve_the_edition() {
+async fn a_token_that_sent_rows_or_set_recipients_does_not_approve_the_edition() {
     let hospital = Hospital::new().await;
     hospital.app.token("bts", Role::Recipient).await;
     let second = hospital.app.token("hospital", Role::Holder).await;
     let third = hospital.app.token("hospital", Role::Holder).await;
-    let policy = json!({ "require_approval": true });
-    let put = change(&hospital, Method::PUT, &second, "/v1/policy", &policy);
-    put.await.json(200);
+    require_approval(&hospital, &second).await;
     let dataset = visits(&hospital, "subject").await;
     let publication = publication(&hospital, &dataset, "submission", JOB()).await;
     let workers = hospital.work();
@@ -794,7 +793,7 @@ async fn who_sent_rows_or_chose_recipients_does_not_approve_the_edition() {
     for token in [&second, &hospital.token] {
         let refused = decide(token, 1).await;
         let problem = refused.problem(409, "conflict");
-        assert!(text(&problem["detail"]).contains("last chose its recipients"));
+        assert!(text(&problem["detail"]).contains("last set the recipients"));
     }
     choose(&hospital.token).await;
     decide(&second, 1).await.json(201);
@@ -1170,9 +1169,7 @@ async fn who_asked_for_an_edition_does_not_approve_it_when_it_is_decided_again()
     hospital.app.token("university", Role::Recipient).await;
     let asks = hospital.app.token("hospital", Role::Holder).await;
     let approves = hospital.app.token("hospital", Role::Holder).await;
-    let policy = json!({ "require_approval": true });
-    let put = change(&hospital, Method::PUT, &approves, "/v1/policy", &policy);
-    put.await.json(200);
+    require_approval(&hospital, &approves).await;
     let dataset = visits(&hospital, "insensitive").await;
     let publication = publication(&hospital, &dataset, "manual", JOB()).await;
     let workers = hospital.work();
@@ -1519,9 +1516,7 @@ async fn a_recipient_does_not_see_when_the_job_of_an_edition_ran() {
     let hospital = Hospital::new().await;
     let analyst = hospital.app.token("bts", Role::Recipient).await;
     let officer = hospital.app.token("hospital", Role::Officer).await;
-    let policy = json!({ "require_approval": true });
-    let put = change(&hospital, Method::PUT, &officer, "/v1/policy", &policy);
-    put.await.json(200);
+    require_approval(&hospital, &officer).await;
     let dataset = visits(&hospital, "insensitive").await;
     let publication = publication(&hospital, &dataset, "submission", JOB()).await;
     let workers = hospital.work();

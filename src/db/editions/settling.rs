@@ -38,10 +38,10 @@ struct OpenEdition {
     is_withdrawn: bool,
 }
 
-/// Advances all editions that can proceed, and queues those that are due; none of an organization that is disabled. Called by workers repeatedly, and
-/// after each request that may have an effect. Cheap if there is nothing to do. A failure of an edition is
-/// logged, does not affect the others, and the edition is tried again. Returns the number of jobs that were queued,
-/// for which a worker should be woken.
+/// Advances all editions that can proceed, and queues those that are due, except those of disabled organizations.
+/// Called by workers repeatedly, and after each request that may have an effect. Cheap if there is nothing to do. A
+/// failure of an edition is logged, does not affect the others, and the edition is tried again. Returns the number of
+/// jobs that were queued, for which a worker should be woken.
 pub(crate) async fn settle(with: EditionQueue<'_>) -> Result<u64, StoreError> {
     let store = with.store;
     // Planning the queries below takes longer than most requests, and is repeated on each new connection.
