@@ -14,9 +14,8 @@ use pais_core::taxonomy::Tree;
 use pais_io::read::{TextFormat, TextParameters};
 
 use crate::db::datasets::{self, Dataset, DatasetSummary, NewDataset, StoredDataset};
-use crate::db::{RowScope, deletion, taxonomies};
+use crate::db::{deletion, taxonomies};
 use crate::ids::OrganizationId;
-use crate::jobs::upkeep::reclaim_space;
 use crate::problem::{Code, Problem};
 use crate::roles::Role;
 
@@ -27,7 +26,7 @@ use super::legal_holds::deleted;
 use super::limits::Limits;
 use super::located_datasets::{ResolvedDataset, check_created, create_located};
 use super::page::{Page, PageQuery};
-use super::removal::remove_soon;
+use super::removal::after_deletion;
 use super::response::created;
 use super::state::CallerApp;
 use super::text;
@@ -128,11 +127,7 @@ pub(super) async fn delete(
     // The key of the dataset is destroyed at once; the reserve is used if the disk is full.
     app.storage.make_room();
     deleted(deletion::delete_dataset(&app.db, app.caller, id).await?)?;
-    app.wake.notify_waiters();
-    // Also what is left of other organizations.
-    let store = app.db.within(RowScope::Service);
-    let storage = app.storage.clone();
-    remove_soon(async move { reclaim_space(&store, &storage).await }).await;
+    after_deletion(&app).await;
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -25,6 +25,7 @@ use crate::ids::JobId;
 use crate::problem::{Code, Problem};
 
 use super::datasets::find;
+use super::editions;
 use super::error::ApiError;
 use super::extract::body::JobBody;
 use super::extract::headers::require_json;
@@ -125,7 +126,10 @@ pub(super) async fn cancel(
     Path(id): Path<JobId>,
 ) -> Result<(StatusCode, Json<StoredJob>), ApiError> {
     match jobs::cancel(&app.db, &app.keys, app.caller, id).await? {
-        JobCancellation::Accepted(job) => Ok((StatusCode::ACCEPTED, Json(*job))),
+        JobCancellation::Accepted(job) => {
+            editions::settle(&app).await;
+            Ok((StatusCode::ACCEPTED, Json(*job)))
+        }
         JobCancellation::Ended => Err(ApiError::new(
             Code::JobEnded,
             "the job has ended; there is nothing to cancel",

@@ -3,7 +3,11 @@
 use std::error::Error;
 use std::time::Duration;
 
-use crate::db::StoreError;
+use crate::db::{RowScope, StoreError};
+use crate::jobs::upkeep::reclaim_space;
+
+use super::editions;
+use super::state::CallerApp;
 
 /// How long a request waits for it.
 const REMOVAL_WAIT: Duration = Duration::from_secs(5);
@@ -22,4 +26,15 @@ pub(super) async fn remove_soon(
         }
     });
     let _ = tokio::time::timeout(REMOVAL_WAIT, running).await;
+}
+
+/// What follows the deletion of rows, which has cancelled their jobs: workers stop these, editions end or are queued
+/// again, and the space of the rows is returned.
+pub(super) async fn after_deletion(app: &CallerApp) {
+    app.wake.notify_waiters();
+    editions::settle(app).await;
+    // Also what is left of other organizations.
+    let store = app.db.within(RowScope::Service);
+    let storage = app.storage.clone();
+    remove_soon(async move { reclaim_space(&store, &storage).await }).await;
 }

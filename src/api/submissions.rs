@@ -32,6 +32,7 @@ use super::extract::{Holder, Parameters, Path};
 use super::idempotency::{IdempotencyKey, KeyedRequest, abandon, replay};
 use super::legal_holds::deleted;
 use super::page::{Page, PageQuery};
+use super::removal::after_deletion;
 use super::state::CallerApp;
 use super::stored_submissions::{committed, not_replaceable, stored};
 use super::upload::incoming::{ContentEncoding, IncomingBody};
@@ -164,8 +165,10 @@ pub(super) async fn delete(
     Holder(app): Holder,
     Path((dataset, submission)): Path<(DatasetId, SubmissionId)>,
 ) -> Result<StatusCode, ApiError> {
+    // As with a dataset.
+    app.storage.make_room();
     deleted(deletion::delete_submission(&app.db, app.caller, dataset, submission).await?)?;
-    app.wake.notify_waiters();
+    after_deletion(&app).await;
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -16,7 +16,7 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use super::database::{SettingsArgs, require_database, with_database};
-use super::output::{note, print_line};
+use super::output::{counted, note, print_line};
 use super::{keys, process};
 
 /// The subcommands of `pais audit`.
@@ -113,7 +113,8 @@ async fn verify(
             }
         }
         is_good &= are_read;
-        print_line(format_args!("{} events in archives", archived.events))?;
+        let events = counted(archived.events, "event");
+        print_line(format_args!("{events} in archives"))?;
     }
     let verdict = if is_good {
         "every one is in its place"
@@ -122,12 +123,14 @@ async fn verify(
     };
     let pending = match check.pending {
         0 => String::new(),
-        pending => format!("; {pending} more events are not protected yet"),
+        pending => format!(
+            "; not protected yet: {}",
+            counted(pending.unsigned_abs(), "event")
+        ),
     };
-    print_line(format_args!(
-        "{} events in {} logs: {verdict}{pending}",
-        check.events, check.logs
-    ))?;
+    let events = counted(check.events, "event");
+    let logs = counted(check.logs as u64, "log");
+    print_line(format_args!("{events} in {logs}: {verdict}{pending}"))?;
     Ok(ExitCode::from(u8::from(!is_good)))
 }
 

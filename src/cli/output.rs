@@ -119,6 +119,12 @@ pub(crate) fn refuse_read_only(path: &Path) -> Result<(), Failure> {
     access(path, Access::WRITE_OK).map_err(|error| Failure::file(path, std::io::Error::from(error)))
 }
 
+/// A number of things, such as `1 violation`.
+pub(super) fn counted(number: u64, thing: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {thing}{plural}")
+}
+
 /// Writes a document as indented JSON.
 ///
 /// # Errors

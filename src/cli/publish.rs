@@ -17,7 +17,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::output::{Failure, note, print_line};
+use super::output::{Failure, counted, note, print_line};
 use super::sources::{ServiceAddress, TOKEN};
 use super::table_file::TableFile;
 
@@ -195,7 +195,8 @@ impl Publish {
                 }
                 Some(_) => {}
                 None if service.now(publication)?.paused => {
-                    let what = format!("the rows of {waiting} files are sent and wait");
+                    let files = counted(waiting as u64, "file");
+                    let what = format!("the rows of {files} are sent and wait");
                     return Err(publication.is_paused(&what));
                 }
                 None if publication.trigger == Trigger::Manual => service.publish(publication)?,

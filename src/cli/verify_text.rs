@@ -12,7 +12,7 @@ use pais_verify::{
     ReleaseVerification, Undecided, UndecidedReason, Verification, WorstGroup,
 };
 
-use super::output::{self, Failure};
+use super::output::{self, Failure, counted};
 
 /// Prints what was found on standard output, and the warnings on standard error.
 ///
@@ -364,12 +364,6 @@ fn subset_row(group: &WorstGroup, has_sensitive: bool) -> String {
     };
     let size = group.size;
     format!("{size:>8} {confidence:>10}  {known}{inferred}")
-}
-
-/// A number of things, such as `1 violation`.
-fn counted(number: u64, thing: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{number} {thing}{plural}")
 }
 
 pub(super) fn percent(share: f64) -> String {

@@ -76,9 +76,9 @@ pub async fn delete_dataset(
 
 /// Deletes a submission at the request of its holder, unless its dataset has a legal hold.
 ///
-/// The rows are deleted with the commit, and then their key is destroyed. Queued jobs that read the
-/// submission are cancelled, and running ones are asked to stop (wake the workers afterwards). Releases
-/// stay.
+/// Its key is destroyed after the commit. The rows, which nobody can read from then on, are removed by
+/// `reclaim::remove_deleted`. Queued jobs that read the submission are cancelled, and running ones are asked to
+/// stop (wake the workers afterwards). Releases stay.
 pub async fn delete_submission(
     store: &Store,
     by: Caller,
@@ -283,7 +283,7 @@ impl Deleter {
         if let Some(prevented) = self.prevented(&mut transaction, dataset).await? {
             return Ok(prevented);
         }
-        // The chunks follow by reference.
+        // `super::reclaim` removes the chunks.
         let rows: Option<i64> = sqlx::query_scalar(
             "DELETE FROM submissions WHERE id = $1 AND dataset_id = $2 RETURNING rows",
         )

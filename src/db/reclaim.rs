@@ -1,6 +1,6 @@
-//! The removal of rows of deleted datasets, and the return of their space to the disk.
+//! The removal of rows of deleted datasets and submissions, and the return of their space to the disk.
 //!
-//! Deleting a dataset destroys its key. Its rows, which nobody can read from then on, are removed
+//! Deleting a dataset or a submission destroys its key. Its rows, which nobody can read from then on, are removed
 //! afterwards in small transactions: a single one would write as much to the write-ahead log as there
 //! are rows, which does not fit on a full disk.
 
@@ -21,7 +21,8 @@ const VACUUM_LOOK: Duration = Duration::from_millis(100);
 /// Number of chunks that are considered for one transaction.
 const BATCH_CHUNKS: i64 = 256;
 
-/// Removes the submissions of deleted datasets. Returns their number. While `is_tight` reports that the disk is
+/// Removes the submissions of deleted datasets, and the rows of deleted submissions. Returns the number of
+/// submissions. While `is_tight` reports that the disk is
 /// about to be full, each transaction is followed by a checkpoint, where that is permitted, so that the space
 /// of the write-ahead log is used again.
 ///
@@ -34,8 +35,12 @@ pub(crate) async fn remove_deleted(
     let mut removed = 0;
     loop {
         let submission: Option<SubmissionId> = sqlx::query_scalar(
-            "SELECT s.id FROM submissions s JOIN datasets d ON d.id = s.dataset_id
-             WHERE d.deleted_at IS NOT NULL LIMIT 1",
+            "(SELECT s.id FROM submissions s JOIN datasets d ON d.id = s.dataset_id
+              WHERE d.deleted_at IS NOT NULL LIMIT 1)
+             UNION ALL
+             (SELECT c.submission_id FROM submission_chunks c
+              WHERE NOT EXISTS (SELECT FROM submissions s WHERE s.id = c.submission_id) LIMIT 1)
+             LIMIT 1",
         )
         .fetch_optional(&mut *store.connection().await?)
         .await?;

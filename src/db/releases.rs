@@ -20,7 +20,7 @@ use pais_core::model::MissingSensitive;
 use pais_core::warning::Warning;
 
 use super::approvals::{Approval, ApprovalColumns, approval_columns};
-use super::audit::{self, Action, NewEvent};
+use super::audit::{self, Action, Actor, NewEvent};
 use super::seal::{DataKey, SealedItem};
 use super::{RowScope, Store, StoreError, locked_release, token_validity};
 
@@ -764,14 +764,33 @@ pub async fn withdraw(
         at: store.now(),
         reason: reason.to_owned(),
     };
+    let (organization, actor) = (by.organization, Actor::from(by));
+    record_withdrawal(&mut transaction, organization, actor, release, &withdrawal).await?;
+    transaction.commit().await?;
+    Ok(WithdrawalCreation::Made(withdrawal))
+}
+
+/// Withdraws a release, which is locked, with the event of it.
+pub(super) async fn record_withdrawal(
+    connection: &mut PgConnection,
+    organization: OrganizationId,
+    by: Actor,
+    release: ReleaseId,
+    withdrawal: &Withdrawal,
+) -> Result<(), StoreError> {
     sqlx::query("UPDATE releases SET withdrawn_at = $2, withdrawn_reason = $3 WHERE id = $1")
         .bind(release)
         .bind(withdrawal.at)
-        .bind(reason)
-        .execute(&mut *transaction)
+        .bind(&withdrawal.reason)
+        .execute(&mut *connection)
         .await?;
-    let detail = json!({ "reason": reason });
-    let event = NewEvent::by(by, Action::ReleaseWithdrawn, release.0, detail);
-    audit::commit(transaction, withdrawal.at, event).await?;
-    Ok(WithdrawalCreation::Made(withdrawal))
+    let detail = json!({ "reason": withdrawal.reason });
+    let event = NewEvent::of(
+        organization,
+        by,
+        Action::ReleaseWithdrawn,
+        release.0,
+        detail,
+    );
+    audit::record(connection, withdrawal.at, event).await
 }

@@ -320,7 +320,9 @@ fn a_signal_removes_incomplete_files() {
     let (status, text) = dir.bash("mkfifo report");
     assert_eq!(status, Some(0), "{text}");
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_pais"));
+        // A signal that the tests were started to ignore, as by `nohup`, would stay ignored.
+        let mut command = Command::new("env");
+        let command = command.args(["--default-signal", env!("CARGO_BIN_EXE_pais")]);
         let run = RUN.split(' ').skip(1);
         // The table is written, and the report waits for its reader.
         let command = command.args(run.chain(["-o", "out.csv", "--report", "report"]));

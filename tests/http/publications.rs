@@ -577,6 +577,11 @@ async fn an_edition_is_decided_again_with_a_release_of_rows_that_its_job_does_no
     let decided = published(&hospital, &publication, 2).await;
     workers.stop().await;
     assert_ne!(decided["job_id"], second["job_id"], "{decided}");
+    let job = format!("/v1/jobs/{}", text(&second["job_id"]));
+    let job = hospital.get(&job).await.json(200);
+    let release = format!("/v1/releases/{}", text(&job["release_id"]));
+    let reason = hospital.get(&release).await.json(200)["withdrawn"]["reason"].clone();
+    assert!(text(&reason).contains("edition 2"), "{reason}");
     let path = format!("/v1/releases/{}", text(&decided["release_id"]));
     let path = format!("{path}/composition?recipient=bts");
     let found = hospital.get(&path).await.json(200);
@@ -1163,6 +1168,22 @@ async fn a_dataset_is_locked_before_its_publication() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_edition_whose_job_is_cancelled_ends_without_a_worker() {
+    let hospital = Hospital::new().await;
+    hospital.app.token("bts", Role::Recipient).await;
+    let dataset = visits(&hospital, "subject").await;
+    let publication = publication(&hospital, &dataset, "manual", JOB()).await;
+    hospital.submit(&dataset, month(0)).await.json(201);
+    let path = format!("{publication}/editions");
+    let queued = hospital.post(&path, &json!({})).await.json(202);
+    let job = format!("/v1/jobs/{}", text(&queued["job_id"]));
+    hospital.app.delete(&hospital.token, &job).await.json(202);
+    let edition = &editions(&hospital, &publication).await[0];
+    assert_eq!(edition["status"], "failed", "{edition}");
+    assert_eq!(edition["error"]["code"], "cancelled", "{edition}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn who_asked_for_an_edition_does_not_approve_it_when_it_is_decided_again() {
     let hospital = Hospital::new().await;
     hospital.app.token("bts", Role::Recipient).await;
@@ -1195,13 +1216,17 @@ async fn who_asked_for_an_edition_does_not_approve_it_when_it_is_decided_again()
         .app
         .post(&approves, &approval(&edition), &json!({}))
         .await;
-    first.json(201);
+    first.problem(410, "withdrawn");
     let again = poll_async(Duration::from_secs(60), async || {
         let again = settled(&hospital, &publication, 1).await;
         (again["job_id"] != edition["job_id"]).then_some(again)
     });
     let again = again.await.expect("the edition is decided again");
     assert_eq!(again["status"], "awaiting_approval");
+    let waiting = hospital.get("/v1/approvals?status=pending").await.json(200);
+    let waiting = waiting["items"].as_array().unwrap().iter();
+    let waiting: Vec<&Value> = waiting.map(|it| &it["release_id"]).collect();
+    assert_eq!(waiting, [&again["release_id"]]);
     let own = hospital
         .app
         .post(&asks, &approval(&again), &json!({}))

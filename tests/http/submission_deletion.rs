@@ -111,6 +111,35 @@ async fn a_submission_is_deleted_by_its_holder_below_its_dataset() {
     assert_eq!(hospital.get(&dataset).await.json(200)["rows"], 11);
 }
 
+/// Rows are removed after the deletion, which a crash can come between.
+#[tokio::test(flavor = "multi_thread")]
+async fn rows_of_a_deleted_submission_are_removed_later_if_the_service_stops_before() {
+    let hospital = Hospital::new().await;
+    let dataset = hospital.dataset().await;
+    let kept = hospital.submit(&dataset, TABLE).await.json(201);
+    let lost = hospital.submit(&dataset, TABLE).await.json(201);
+    let empty = hospital.dataset().await;
+    let owner = hospital.app.state.unscoped().db.owner();
+    let left = async || -> Vec<Uuid> {
+        let left = "SELECT submission_id FROM submission_chunks";
+        sqlx::query_scalar(left).fetch_all(owner).await.unwrap()
+    };
+    assert_eq!(left().await.len(), 2);
+    sqlx::query("DELETE FROM submissions WHERE id = $1")
+        .bind(text(&lost["id"]).parse::<Uuid>().unwrap())
+        .execute(owner)
+        .await
+        .unwrap();
+    assert_eq!(left().await.len(), 2);
+    let deleted = hospital.app.delete(&hospital.token, &empty).await;
+    assert_eq!(deleted.status, 204);
+    let removed = poll_async(Duration::from_secs(60), async || {
+        (left().await.len() == 1).then_some(())
+    });
+    removed.await.expect("the rows are not removed after 60 s");
+    assert_eq!(left().await[0].to_string(), text(&kept["id"]));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn rows_that_were_never_committed_are_looked_for_after_a_crash() {
     let hospital = Hospital::new().await;

@@ -739,6 +739,7 @@ export const de: Texts = {
       running: 'läuft',
       awaiting_approval: 'wartet auf Genehmigung',
       published: 'veröffentlicht',
+      withdrawn: 'zurückgezogen',
       refused: 'abgelehnt',
       failed: 'gescheitert',
     },

@@ -700,6 +700,7 @@ export const en = {
       running: 'running',
       awaiting_approval: 'waiting for approval',
       published: 'published',
+      withdrawn: 'withdrawn',
       refused: 'refused',
       failed: 'failed',
     },

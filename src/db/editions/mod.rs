@@ -80,6 +80,12 @@ pub(crate) struct Edition {
     /// When it was published; null where it is not.
     #[serde(with = "time::serde::rfc3339::option")]
     pub published_at: Option<OffsetDateTime>,
+    /// When its release was withdrawn; absent where it is not. Recipients do not get a withdrawn edition.
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        with = "time::serde::rfc3339::option"
+    )]
+    pub withdrawn_at: Option<OffsetDateTime>,
     /// Why it was refused or has failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<ProblemDocument>)]
@@ -126,7 +132,7 @@ pub(crate) async fn list(
 ) -> Result<Vec<Edition>, StoreError> {
     Ok(sqlx::query_as(
         "SELECT e.number, e.job_id, e.release_id, e.held_back_rows, e.is_base, e.created_at,
-                e.published_at, e.error, r.rows, j.started_at IS NOT NULL AS has_run,
+                e.published_at, r.withdrawn_at, e.error, r.rows, j.started_at IS NOT NULL AS has_run,
                 e.status IN ('published', 'refused') AND EXISTS (
                     SELECT FROM release_approvals a WHERE a.release_id = e.release_id
                     AND a.decided_at <= coalesce(e.published_at, a.decided_at)) AS was_decided,

@@ -13,7 +13,7 @@ use crate::db::audit::{self, Action, Actor, NewEvent};
 use crate::db::grants::{self, GrantRecipient};
 use crate::db::jobs::JobStatus;
 use crate::db::publications::{self, LockedPublication, Recipient};
-use crate::db::releases::{known_releases, lock_recipient};
+use crate::db::releases::{Withdrawal, known_releases, lock_recipient, record_withdrawal};
 use crate::db::submissions::lock_current;
 use crate::db::{Store, StoreError, locked_release, policies};
 use crate::ids::{OrganizationId, PublicationId, ReleaseId, TokenId};
@@ -61,6 +61,10 @@ pub(crate) async fn settle(with: EditionQueue<'_>) -> Result<u64, StoreError> {
                 OR e.status = 'awaiting_approval' AND (
                     p.deleted_at IS NOT NULL OR r.withdrawn_at IS NOT NULL
                     OR EXISTS (SELECT 1 FROM release_approvals a WHERE a.release_id = e.release_id)
+                    OR EXISTS (SELECT 1 FROM publication_recipients n
+                               WHERE n.publication_id = p.id
+                                 AND (n.expires_at IS NULL OR n.expires_at > $1)
+                                 AND NOT jsonb_exists(e.decided_with, n.recipient_id::text))
                     OR EXISTS (SELECT 1 FROM datasets d
                                WHERE d.id = p.dataset_id AND d.deleted_at IS NOT NULL)
                     OR EXISTS (SELECT 1 FROM edition_submissions t
@@ -75,6 +79,7 @@ pub(crate) async fn settle(with: EditionQueue<'_>) -> Result<u64, StoreError> {
                            WHERE o.id = e.organization_id AND o.disabled_at IS NOT NULL)
          ORDER BY e.created_at",
     )
+    .bind(store.now())
     .fetch_all(&mut *connection)
     .await?;
     drop(connection);
@@ -416,7 +421,8 @@ impl OpenEdition {
     }
 
     /// Queues the edition again, because a recipient was added or has got other releases: for the token that
-    /// requested it before, which does not approve its release.
+    /// requested it before, which does not approve its release. The release of before is withdrawn, so that it does
+    /// not wait for an approval that would have no effect.
     async fn decide_again(
         &self,
         with: EditionQueue<'_>,
@@ -424,6 +430,18 @@ impl OpenEdition {
         publication: &LockedPublication,
     ) -> Result<bool, StoreError> {
         let id = self.publication_id;
+        if let Some(release) = self.release_id {
+            let withdrawal = Withdrawal {
+                at: with.store.now(),
+                reason: format!(
+                    "the recipients of edition {}, or what they know, changed before it was published; \
+                     another release takes its place",
+                    self.number
+                ),
+            };
+            let (organization, by) = (self.organization_id, Actor::SERVICE);
+            record_withdrawal(&mut transaction, organization, by, release, &withdrawal).await?;
+        }
         let cause = JobCause {
             by: self.job_created_by,
             trace: TraceContext::current(),

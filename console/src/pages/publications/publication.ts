@@ -30,6 +30,7 @@ export interface Edition {
   readonly is_base?: boolean | null;
   readonly created_at?: string | null;
   readonly published_at?: string | null;
+  readonly withdrawn_at?: string | null;
   readonly error?: { readonly title: string; readonly detail: string } | null;
 }
 
