@@ -94,7 +94,9 @@ async fn events_of_a_stopped_service_are_chained_when_the_log_is_checked() {
         let (printed, status) = audit(&data, &["verify"]).await;
         assert_eq!(status, Some(0), "{printed}");
         assert!(!printed.contains("not protected"), "{printed}");
-        let line = printed.lines().find(|line| line.contains(" logs: "));
+        let line = printed
+            .lines()
+            .find(|line| line.contains(" logs: ") || line.contains(" log: "));
         let number = line.and_then(|line| line.split(' ').next());
         number.unwrap().parse::<u64>().unwrap()
     };
