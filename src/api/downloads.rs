@@ -27,8 +27,6 @@ pub(super) struct Download {
     pub releases: Vec<ReleaseId>,
     /// The name under which the audit log records that it was fetched.
     pub part: String,
-    /// A table that the caller must be able to read while the file is sent.
-    pub table: String,
     /// Its entity tag, without quotes.
     pub tag: String,
     /// Its media type.
@@ -80,11 +78,11 @@ impl Download {
             if is_get {
                 record_fetch(app, &self.releases, &self.part).await?;
             }
-            let (app, ids, table) = (app.clone(), self.releases, self.table);
+            let (app, ids) = (app.clone(), self.releases);
             return Ok(response.map(|body| {
                 while_permitted(body, move || {
-                    let (app, ids, table) = (app.clone(), ids.clone(), table.clone());
-                    async move { may_still_read(&app, &ids, &table).await }
+                    let (app, ids) = (app.clone(), ids.clone());
+                    async move { may_still_read(&app, &ids).await }
                 })
             }));
         }
@@ -115,16 +113,14 @@ impl Download {
     }
 }
 
-/// Whether a caller who has begun to read a table of releases may still read it: its token is valid, a
+/// Whether a caller who has begun to read releases may still read them: its token is valid, a
 /// recipient still has a grant for each, and none is withdrawn. `false` if the database fails.
-async fn may_still_read(app: &CallerApp, ids: &[ReleaseId], name: &str) -> bool {
+async fn may_still_read(app: &CallerApp, ids: &[ReleaseId]) -> bool {
     let permitted = async {
-        let mut is_permitted = token_validity::is_valid(&app.db, app.caller.token).await?;
-        for &id in ids {
-            let place = releases::table_place(&app.db, viewer(app.caller), id, name).await?;
-            is_permitted &= place.is_some_and(|place| !place.is_withdrawn);
-        }
-        Ok::<_, StoreError>(is_permitted)
+        Ok::<_, StoreError>(
+            token_validity::is_valid(&app.db, app.caller.token).await?
+                && releases::are_readable(&app.db, viewer(app.caller), ids).await?,
+        )
     };
     permitted.await.unwrap_or_else(|error| {
         tracing::warn!(

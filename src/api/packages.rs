@@ -99,7 +99,6 @@ pub(super) async fn package(
     let download = Download {
         releases: vec![id],
         part: "package".to_owned(),
-        table: documents.tables().next().unwrap_or_default().to_owned(),
         tag: documents.digest(),
         content_type: "application/zip",
         stem: name.unwrap_or_else(|| id.to_string()),

@@ -105,7 +105,6 @@ pub(super) async fn stacked(
     let download = Download {
         releases: published.iter().map(|it| it.release_id).collect(),
         part: "data".to_owned(),
-        table: "data".to_owned(),
         tag: format!("{digest}-{word}-{}-{version}", rendering.file_ending()),
         content_type: match format {
             FileFormat::Text(_) => "text/csv; charset=utf-8",

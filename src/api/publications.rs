@@ -271,7 +271,8 @@ pub(super) async fn change(
 ) -> Result<Response, ApiError> {
     check_recipients(&app, patch.recipients.as_deref_mut().unwrap_or_default())?;
     let changed = publications::change(&app.db, app.caller, id, &patch).await?;
-    stored_id(changed)?;
+    app.recorded(Action::PublicationChanged, id.0, stored_id(changed))
+        .await?;
     editions::settle(&app).await;
     Ok(Json(load(&app, id).await?).into_response())
 }
@@ -288,9 +289,10 @@ pub(super) async fn delete(
     Holder(app): Holder,
     Path(id): Path<PublicationId>,
 ) -> Result<StatusCode, ApiError> {
-    let deleted = publications::delete(&app.db, app.caller, id).await?;
+    let status = done(publications::delete(&app.db, app.caller, id).await?)?;
     app.wake.notify_waiters();
-    done(deleted)
+    editions::settle(&app).await;
+    Ok(status)
 }
 
 /// A publication of the caller's organization.

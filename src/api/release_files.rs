@@ -105,7 +105,6 @@ pub(super) async fn file(
     let download = Download {
         releases: vec![id],
         part: format!("files/{name}"),
-        table: file.table.clone(),
         tag: file.sha256.clone(),
         content_type: format.media_type(),
         stem: stem.unwrap_or(&name).to_owned(),

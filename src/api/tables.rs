@@ -114,7 +114,6 @@ async fn fetch(
     let download = Download {
         releases: vec![id],
         part: name.to_owned(),
-        table: name.to_owned(),
         // CSV is identified by its SHA-256. The bytes of the other formats depend on the version of
         // the program, too.
         tag: if rendering.is_exact_csv() {

@@ -313,8 +313,9 @@ async fn makers_of_edition(
     release: ReleaseId,
 ) -> Result<Vec<TokenId>, StoreError> {
     let makers = sqlx::query_scalar(
-        "SELECT p.recipients_by FROM editions e JOIN publications p ON p.id = e.publication_id
-         WHERE e.release_id = $1 AND p.recipients_by IS NOT NULL
+        "SELECT coalesce(p.recipients_by, p.created_by)
+         FROM editions e JOIN publications p ON p.id = e.publication_id
+         WHERE e.release_id = $1 AND coalesce(p.recipients_by, p.created_by) IS NOT NULL
          UNION
          SELECT s.created_by FROM editions e
              JOIN edition_submissions t ON t.publication_id = e.publication_id AND t.number = e.number

@@ -214,33 +214,47 @@ impl DataKeys {
         Ok(())
     }
 
-    /// Destroys a key, if it exists. Must not run inside a transaction if the keys are in the table. Returns whether
-    /// nothing is left of it: a table is rewritten when no older transaction sees the key.
+    /// Destroys keys, those that exist. Must not run inside a transaction if the keys are in the table. Returns those
+    /// of which nothing is left: a table is rewritten when no older transaction sees a key, and a file that cannot be
+    /// overwritten is logged.
     ///
     /// # Errors
-    /// When the database or the file fails.
+    /// When the database fails.
     pub(crate) async fn destroy(
         &self,
         store: &Store,
-        owner: impl Into<KeyOwner>,
-    ) -> Result<bool, StoreError> {
-        let owner = owner.into();
+        owners: &[KeyOwner],
+    ) -> Result<Vec<KeyOwner>, StoreError> {
+        let owners = owners.to_vec();
         match self {
             Self::Table => {
                 // The keys of its submissions, which it seals, are removed with the key of a dataset.
                 sqlx::query(
-                    "DELETE FROM dataset_keys WHERE dataset_id = $1
-                     OR dataset_id IN (SELECT id FROM submissions WHERE dataset_id = $1)",
+                    "DELETE FROM dataset_keys WHERE dataset_id = ANY($1)
+                     OR dataset_id IN (SELECT id FROM submissions WHERE dataset_id = ANY($1))",
                 )
-                .bind(owner)
+                .bind(&owners)
                 .execute(&mut *store.connection().await?)
                 .await?;
-                rewrite_table(store).await
+                let is_rewritten = rewrite_table(store).await?;
+                Ok(if is_rewritten { owners } else { Vec::new() })
             }
             Self::Directory(directory) => {
-                let path = file_of(directory, owner);
-                on_thread(move || Ok(destroy_file(&path)?)).await?;
-                Ok(true)
+                let directory = directory.clone();
+                on_thread(move || {
+                    let is_destroyed = |owner: &KeyOwner| {
+                        let destroyed = destroy_file(&file_of(&directory, *owner));
+                        let failed = destroyed.inspect_err(|error| {
+                            tracing::warn!(
+                                error = error as &dyn std::error::Error,
+                                "the file of a key could not be destroyed"
+                            );
+                        });
+                        failed.is_ok()
+                    };
+                    Ok(owners.into_iter().filter(is_destroyed).collect())
+                })
+                .await
             }
         }
     }
@@ -262,7 +276,7 @@ impl DataKeys {
                     .await?;
                 Ok(())
             }
-            Self::Directory(_) => self.destroy(store, submission).await.map(|_| ()),
+            Self::Directory(_) => self.destroy(store, &[submission.into()]).await.map(|_| ()),
         }
     }
 

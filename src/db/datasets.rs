@@ -142,6 +142,17 @@ async fn insert(
     new: &NewDataset,
 ) -> Result<bool, StoreError> {
     let definition = &new.definition;
+    // A dataset that is located takes its name until its rows are read: the database would wait as long.
+    let is_free: bool = sqlx::query_scalar(
+        "SELECT pg_try_advisory_xact_lock(hashtextextended($1::text || '/' || $2, 19))",
+    )
+    .bind(by.organization)
+    .bind(&definition.name)
+    .fetch_one(&mut *transaction)
+    .await?;
+    if !is_free {
+        return Ok(false);
+    }
     let now = store.now();
     let delete_after = definition
         .retention_days

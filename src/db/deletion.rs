@@ -4,8 +4,6 @@
 //! A key is destroyed after the commit, so that no file or backup of the database opens what it sealed.
 //! `keys_to_destroy` has those whose destruction is still to be done.
 
-use std::fmt::Display;
-
 use pais_core::definition::{DatasetId, SubmissionId};
 use serde_json::{Value, json};
 use sqlx::{PgConnection, Postgres, Transaction};
@@ -32,34 +30,6 @@ pub enum Deletion {
     Held,
 }
 
-/// The result of deleting data at the end of its retention.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Expiry {
-    /// Number of datasets and submissions that were deleted.
-    pub deleted: u64,
-    /// Number of those that could not be deleted.
-    pub failed: u64,
-}
-
-impl Expiry {
-    /// Counts one that was due. A failure is in the log.
-    fn count(&mut self, id: impl Display, result: Result<Deletion, StoreError>) {
-        match result {
-            Ok(Deletion::Done) => self.deleted += 1,
-            // Somebody else deleted it, or it has had a hold since.
-            Ok(Deletion::NotFound | Deletion::Held) => {}
-            Err(error) => {
-                self.failed += 1;
-                tracing::error!(
-                    %id,
-                    error = &error as &dyn std::error::Error,
-                    "it could not be deleted at the end of its retention; this is tried again"
-                );
-            }
-        }
-    }
-}
-
 /// Deletes a dataset at the request of its holder, unless it has a legal hold.
 ///
 /// The schema, steps and listed values are deleted with the commit, and the answers that are stored for
@@ -71,7 +41,11 @@ pub async fn delete_dataset(
     by: Caller,
     id: DatasetId,
 ) -> Result<Deletion, StoreError> {
-    Deleter::holder(by).delete_dataset(store, id).await
+    let deletion = Deleter::holder(by).delete_dataset(store, id).await?;
+    if deletion == Deletion::Done {
+        destroy_keys(store, &[id.into()]).await;
+    }
+    Ok(deletion)
 }
 
 /// Deletes a submission at the request of its holder, unless its dataset has a legal hold.
@@ -86,14 +60,28 @@ pub async fn delete_submission(
     id: SubmissionId,
 ) -> Result<Deletion, StoreError> {
     let deleter = Deleter::holder(by);
-    deleter.delete_submission(store, dataset, id).await
+    let deletion = deleter.delete_submission(store, dataset, id).await?;
+    if deletion == Deletion::Done {
+        destroy_keys(store, &[id.into()]).await;
+    }
+    Ok(deletion)
 }
 
-/// Deletes the datasets and then the submissions whose retention has ended, unless they have a legal hold.
-/// Called periodically. One that cannot be deleted does not prevent the others; it is tried again by the next
-/// call.
-pub async fn delete_expired(store: &Store) -> Result<Expiry, StoreError> {
-    let mut expiry = Expiry::default();
+/// Deletes the datasets and then the submissions whose retention has ended, unless they have a legal hold, and
+/// destroys their keys. Called periodically. Returns how many are deleted. One that cannot be deleted does not prevent
+/// the others; it is tried again by the next call.
+pub async fn delete_expired(store: &Store) -> Result<u64, StoreError> {
+    let mut deleted = 0;
+    let mut count = |id: Uuid, result: Result<Deletion, StoreError>| match result {
+        Ok(Deletion::Done) => deleted += 1,
+        // Somebody else deleted it, or it has had a hold since.
+        Ok(Deletion::NotFound | Deletion::Held) => {}
+        Err(error) => tracing::error!(
+            %id,
+            error = &error as &dyn std::error::Error,
+            "it could not be deleted at the end of its retention; this is tried again"
+        ),
+    };
     let due: Vec<(DatasetId, OrganizationId)> = sqlx::query_as(
         "SELECT id, organization_id FROM datasets
          WHERE deleted_at IS NULL AND delete_after <= $1 AND legal_hold_since IS NULL",
@@ -103,7 +91,7 @@ pub async fn delete_expired(store: &Store) -> Result<Expiry, StoreError> {
     .await?;
     for (id, organization) in due {
         let deleter = Deleter::retention(organization);
-        expiry.count(id, deleter.delete_dataset(store, id).await);
+        count(id.0, deleter.delete_dataset(store, id).await);
     }
     let due: Vec<(SubmissionId, DatasetId, OrganizationId)> = sqlx::query_as(
         "SELECT s.id, d.id, d.organization_id
@@ -117,10 +105,10 @@ pub async fn delete_expired(store: &Store) -> Result<Expiry, StoreError> {
     .await?;
     for (id, dataset, organization) in due {
         let deleter = Deleter::retention(organization);
-        expiry.count(id, deleter.delete_submission(store, dataset, id).await);
+        count(id.0, deleter.delete_submission(store, dataset, id).await);
     }
     destroy_remaining_keys(store).await?;
-    Ok(expiry)
+    Ok(deleted)
 }
 
 /// Destroys the keys that crashes and refused rows have left: key files without a dataset or submission, and
@@ -161,52 +149,46 @@ async fn destroy_unowned(store: &Store, owner: KeyOwner) -> Result<bool, StoreEr
     {
         return Ok(false);
     }
-    store.data_keys().destroy(store, owner).await?;
-    Ok(true)
+    let destroyed = store.data_keys().destroy(store, &[owner]).await?;
+    Ok(!destroyed.is_empty())
 }
 
 async fn destroy_remaining_keys(store: &Store) -> Result<(), StoreError> {
     let remaining = sqlx::query_scalar("SELECT owner_id FROM keys_to_destroy");
     let remaining: Vec<KeyOwner> = remaining.fetch_all(&mut *store.connection().await?).await?;
-    for owner in remaining {
-        match destroy_key(store, owner).await {
-            Ok(true) => {}
-            // The others would wait for the same transaction.
-            Ok(false) => break,
-            // One that fails does not hold up the others.
-            Err(error) => {
-                tracing::warn!(
-                    error = &error as &dyn std::error::Error,
-                    "the key of deleted rows could not be destroyed; this is tried again"
-                );
-            }
-        }
+    if !remaining.is_empty() {
+        destroy_keys(store, &remaining).await;
     }
     Ok(())
 }
 
-/// Destroys the key of a dataset or submission whose deletion is committed. Returns whether nothing is left of it;
-/// otherwise the next cleanup tries again.
-async fn destroy_key(store: &Store, owner: KeyOwner) -> Result<bool, StoreError> {
-    if !store.data_keys().destroy(store, owner).await? {
-        return Ok(false);
+/// Destroys the keys of datasets and submissions whose deletion is committed. What fails is logged: the next cleanup
+/// tries again.
+async fn destroy_keys(store: &Store, owners: &[KeyOwner]) {
+    let destroying = async {
+        let destroyed = store.data_keys().destroy(store, owners).await?;
+        sqlx::query("DELETE FROM keys_to_destroy WHERE owner_id = ANY($1)")
+            .bind(destroyed)
+            .execute(&mut *store.connection().await?)
+            .await?;
+        Ok::<_, StoreError>(())
+    };
+    if let Err(error) = destroying.await {
+        tracing::warn!(
+            error = &error as &dyn std::error::Error,
+            "keys of deleted rows could not be destroyed; this is tried again"
+        );
     }
-    sqlx::query("DELETE FROM keys_to_destroy WHERE owner_id = $1")
-        .bind(owner)
-        .execute(&mut *store.connection().await?)
-        .await?;
-    Ok(true)
 }
 
 /// The data of a deleted dataset that cannot be read without its key, that contains the digest of its rows, or that
 /// contains the values that jobs list under another key (such as stored responses to requests that created a
 /// submission or a job). In the lock order of [`super::publications::lock`] and the locks that follow it.
-const SEALED_PARTS: [&str; 6] = [
+const SEALED_PARTS: [&str; 5] = [
     "UPDATE publications SET sealed_definition = NULL
      WHERE dataset_id = $1 AND sealed_definition IS NOT NULL",
     "DELETE FROM release_sources USING releases
      WHERE releases.id = release_sources.release_id AND releases.dataset_id = $1",
-    "DELETE FROM job_steps USING jobs WHERE jobs.id = job_steps.job_id AND jobs.dataset_id = $1",
     "UPDATE releases SET sealed_distributions = NULL
      WHERE dataset_id = $1 AND sealed_distributions IS NOT NULL",
     "UPDATE jobs SET sealed_definition = NULL
@@ -256,7 +238,6 @@ impl Deleter {
             .bind(now)
             .execute(&mut *transaction)
             .await?;
-        // `super::reclaim` removes them.
         let submissions: i64 =
             sqlx::query_scalar("SELECT count(*) FROM submissions WHERE dataset_id = $1")
                 .bind(id)
@@ -268,6 +249,13 @@ impl Deleter {
             query.execute(&mut *transaction).await?;
         }
         cancel_jobs(&mut transaction, id, None, now).await?;
+        // This waits for workers that are ending one of the jobs, and deletes what they have stored.
+        sqlx::query(
+            "DELETE FROM job_steps USING jobs WHERE jobs.id = job_steps.job_id AND jobs.dataset_id = $1",
+        )
+        .bind(id)
+        .execute(&mut *transaction)
+        .await?;
         let detail = json!({ "reason": self.reason, "submissions": submissions });
         let event = self.event(Action::DatasetDeleted, id.0, detail);
         commit(store, transaction, id.into(), event).await
@@ -347,7 +335,7 @@ async fn cancel_jobs(
     Ok(())
 }
 
-/// Commits a deletion, and destroys the key.
+/// Commits a deletion, after which the key is to be destroyed.
 async fn commit(
     store: &Store,
     mut transaction: Transaction<'static, Postgres>,
@@ -359,6 +347,5 @@ async fn commit(
         .execute(&mut *transaction)
         .await?;
     audit::commit(transaction, store.now(), event).await?;
-    destroy_key(store, owner).await?;
     Ok(Deletion::Done)
 }

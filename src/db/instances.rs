@@ -40,8 +40,8 @@ pub async fn register(store: &Store, home: Uuid) -> Result<(), StoreError> {
     .execute(&mut *transaction)
     .await?;
     sqlx::query(
-        "INSERT INTO instances (id, home, version, started_at, seen_at)
-         VALUES ($1, $2, $3, clock_timestamp(), clock_timestamp())",
+        "INSERT INTO instances (id, home, version, seen_at)
+         VALUES ($1, $2, $3, clock_timestamp())",
     )
     .bind(store.instance())
     .bind(home)

@@ -22,18 +22,8 @@ pub type KeySource = Box<dyn Fn() -> Option<Vec<SecretKey>> + Send + Sync>;
 /// The first byte of a wrapped key.
 const VERSION: u8 = 1;
 
-/// Authenticates the service's key in a database that also authenticates the ends of all audit logs together.
+/// Authenticates the service's own key.
 const SERVICE_KEY: &[u8] = b"pais: service key, with a root of the audit logs";
-
-/// Authenticated it in version 0.1.0, which had no such root.
-const SERVICE_KEY_WITHOUT_ROOT: &[u8] = b"pais: service key";
-
-/// The service's own key.
-pub(crate) struct ServiceKey {
-    pub(crate) key: SecretKey,
-    /// Whether the database has a root of its audit logs.
-    pub(crate) has_root: bool,
-}
 
 /// The id of a key-encryption key: a part of a keyed digest, which says nothing about the key.
 #[derive(Clone, Copy, PartialEq, Eq, sqlx::Type)]
@@ -200,18 +190,14 @@ impl KeyRing {
     ///
     /// # Errors
     /// When it was wrapped with a missing key-encryption key.
-    pub(crate) fn open_service_key(&self, wrapped: &[u8]) -> Result<ServiceKey, SealError> {
-        let opened = |associated: &[u8], has_root| {
-            let key = self.unwrap_key(wrapped, associated)?;
-            Ok(ServiceKey { key, has_root })
-        };
-        opened(SERVICE_KEY, true).or_else(|_: SealError| opened(SERVICE_KEY_WITHOUT_ROOT, false))
+    pub(crate) fn open_service_key(&self, wrapped: &[u8]) -> Result<SecretKey, SealError> {
+        self.unwrap_key(wrapped, SERVICE_KEY)
     }
 
     /// Whether this is the service's own key of the ring, wrapped with a key of the ring.
     pub(crate) fn is_own_service_key(&self, wrapped: &[u8]) -> bool {
         let opened = self.open_service_key(wrapped);
-        opened.is_ok_and(|opened| opened.key == self.service)
+        opened.is_ok_and(|opened| opened == self.service)
     }
 
     fn unwrap_key(&self, wrapped: &[u8], associated: &[u8]) -> Result<SecretKey, SealError> {
@@ -345,6 +331,6 @@ mod tests {
         assert_eq!(public(&ring), public(&rotating));
         let wrapped_service = rotating.wrap_service_key(&service).unwrap();
         let opened = ring.open_service_key(&wrapped_service).unwrap();
-        assert!(opened.key == service && opened.has_root);
+        assert!(opened == service);
     }
 }

@@ -1,7 +1,7 @@
 //! The database layer: queries with typed results. Only this module uses PostgreSQL.
 //!
-//! Every function takes the organization on whose behalf it works. It returns `None` both for what
-//! does not exist and for what belongs to another organization. It fails when the database fails; its
+//! A function takes the organization on whose behalf it works, and returns `None` both for what does not exist and for
+//! what belongs to another organization; or it takes an id that was found for the organization. It fails when the database fails; its
 //! documentation names further errors only.
 
 pub mod approvals;
@@ -136,6 +136,30 @@ impl StoreError {
             Self::Database(error) => matches!(
                 error,
                 sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_)
+            ),
+            _ => false,
+        }
+    }
+
+    /// Whether it comes again each time: what is stored is damaged, or the database does not take a statement or one of
+    /// its values.
+    pub(crate) fn is_permanent(&self) -> bool {
+        match self {
+            Self::Damaged(_) | Self::Seal(_) | Self::Json(_) => true,
+            Self::Database(sqlx::Error::Database(error)) => {
+                // Data exceptions, violated constraints, and errors of syntax or rights.
+                let code = error.code().unwrap_or_default();
+                ["22", "23", "42"]
+                    .iter()
+                    .any(|class| code.starts_with(class))
+            }
+            Self::Database(error) => matches!(
+                error,
+                sqlx::Error::TypeNotFound { .. }
+                    | sqlx::Error::ColumnNotFound(_)
+                    | sqlx::Error::ColumnDecode { .. }
+                    | sqlx::Error::Decode(_)
+                    | sqlx::Error::Encode(_)
             ),
             _ => false,
         }

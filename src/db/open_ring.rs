@@ -52,11 +52,7 @@ pub async fn open_ring(
                 expected: stored.key_id,
                 found: probe.current(),
             })?;
-    let ring = KeyRing::with_source(keys, source, &service.key).ok_or(KeyMismatch::NoKey)?;
-    if !service.has_root {
-        begin_root(store, &ring, &service.key).await?;
-    }
-    Ok(ring)
+    KeyRing::with_source(keys, source, &service).ok_or(KeyMismatch::NoKey)
 }
 
 /// Makes the service's key, and with it the root of the audit logs, which do not exist yet.
@@ -79,19 +75,4 @@ async fn create(store: &Store, ring: &KeyRing) -> Result<StoredServiceKey, Store
     transaction.commit().await?;
     let created = find(store).await?;
     created.ok_or(StoreError::Damaged("the service's key"))
-}
-
-/// Gives the audit logs of a database of version 0.1.0 their root, once: its service key says from then on that there
-/// is one.
-async fn begin_root(store: &Store, ring: &KeyRing, service: &SecretKey) -> Result<(), StoreError> {
-    let mut transaction = store.within(RowScope::Service).begin().await?;
-    audit_chain::lock(&mut transaction).await?;
-    audit_chain::write_root(&mut transaction, ring).await?;
-    sqlx::query("UPDATE service_keys SET key_id = $1, wrapped_key = $2")
-        .bind(ring.current())
-        .bind(ring.wrap_service_key(service)?)
-        .execute(&mut *transaction)
-        .await?;
-    transaction.commit().await?;
-    Ok(())
 }

@@ -118,16 +118,12 @@ pub(crate) async fn replace(
         .execute(&mut *transaction)
         .await?;
     sqlx::query(
-        "INSERT INTO policies (organization_id, document, require_approval, changed_at, changed_by)
-         VALUES ($1, $2, $3, $4, $5)
-         ON CONFLICT (organization_id) DO UPDATE
-         SET document = $2, require_approval = $3, changed_at = $4, changed_by = $5",
+        "INSERT INTO policies (organization_id, document, require_approval) VALUES ($1, $2, $3)
+         ON CONFLICT (organization_id) DO UPDATE SET document = $2, require_approval = $3",
     )
     .bind(by.organization)
     .bind(Json(policy))
     .bind(policy.requires_approval())
-    .bind(now)
-    .bind(by.token)
     .execute(&mut *transaction)
     .await?;
     let detail = json!({ "policy": without_values(policy) });

@@ -274,11 +274,16 @@ pub(crate) async fn change(
         return Ok(PublicationChange::NotFound);
     }
     let policy = policies::check(&mut transaction, by.organization, |_| Ok(())).await?;
-    sqlx::query("UPDATE publications SET paused = coalesce($2, paused) WHERE id = $1")
-        .bind(id)
-        .bind(patch.paused)
-        .execute(&mut *transaction)
-        .await?;
+    let recipients_by = patch.recipients.is_some().then_some(by.token);
+    sqlx::query(
+        "UPDATE publications SET paused = coalesce($2, paused),
+                                 recipients_by = coalesce($3, recipients_by) WHERE id = $1",
+    )
+    .bind(id)
+    .bind(patch.paused)
+    .bind(recipients_by)
+    .execute(&mut *transaction)
+    .await?;
     let mut detail = json!({});
     if let Some(paused) = patch.paused {
         detail["paused"] = json!(paused);
@@ -288,11 +293,6 @@ pub(crate) async fn change(
         if let Some(refused) = set.await? {
             return Ok(refused);
         }
-        sqlx::query("UPDATE publications SET recipients_by = $2 WHERE id = $1")
-            .bind(id)
-            .bind(by.token)
-            .execute(&mut *transaction)
-            .await?;
         detail["recipients"] = json!(names(recipients));
     }
     let event = NewEvent::by(by, Action::PublicationChanged, id.0, detail);

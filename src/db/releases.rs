@@ -449,6 +449,26 @@ pub(crate) async fn table_place(
         .await?)
 }
 
+/// Whether the viewer can read all of these releases, and none is withdrawn.
+pub(crate) async fn are_readable(
+    store: &Store,
+    viewer: Viewer,
+    ids: &[ReleaseId],
+) -> Result<bool, StoreError> {
+    let readable = concat!(
+        "SELECT count(*) FROM releases r WHERE r.id = ANY ($4) AND r.withdrawn_at IS NULL AND ",
+        visible!()
+    );
+    let readable: i64 = sqlx::query_scalar(readable)
+        .bind(viewer.is_holder())
+        .bind(viewer.organization())
+        .bind(store.now())
+        .bind(ids)
+        .fetch_one(&mut *store.connection().await?)
+        .await?;
+    Ok(readable as usize == ids.len())
+}
+
 /// A table of a release whose rows are stored; `None` if there is none or the viewer cannot read the
 /// release.
 pub(crate) async fn table(
@@ -500,8 +520,8 @@ pub(crate) async fn record_fetch(
     let mut transaction = token_validity::begin(store, by).await?;
     if let Viewer::Recipient(recipient) = viewer {
         sqlx::query(concat!(
-            "INSERT INTO release_readers (release_id, recipient_id, first_at)
-             SELECT r.id, $2, $3 FROM releases r WHERE r.id = ANY ($4) AND ",
+            "INSERT INTO release_readers (release_id, recipient_id)
+             SELECT r.id, $2 FROM releases r WHERE r.id = ANY ($4) AND ",
             visible!(),
             " ORDER BY r.id ON CONFLICT DO NOTHING"
         ))

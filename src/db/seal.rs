@@ -14,7 +14,6 @@ const SUBJECT_BYTES: usize = 16;
 /// The data key of a dataset, and the keys derived from it.
 pub struct DataKey {
     cipher: Cipher,
-    digests: DigestKey,
     row_order: DigestKey,
     subjects: DigestKey,
     row_digests: DigestKey,
@@ -124,7 +123,6 @@ impl DataKey {
     pub(super) fn new(key: &SecretKey, dataset: DatasetId) -> Self {
         Self {
             cipher: Cipher::new(key),
-            digests: DigestKey::derive(key, "pais: digests of submissions"),
             row_order: DigestKey::derive(key, "pais: order of released rows"),
             subjects: DigestKey::derive(key, "pais: subjects"),
             row_digests: DigestKey::derive(key, "pais: rows of submissions"),
@@ -177,12 +175,6 @@ impl DataKey {
     /// When it was sealed for another place, or is damaged.
     pub fn open(&self, place: SealedItem, sealed: &[u8]) -> Result<Vec<u8>, SealError> {
         self.cipher.open(sealed, &place.associated(self.dataset))
-    }
-
-    /// The keyed digest of a body that was sent to the dataset, given by its SHA-256. Equal bodies
-    /// of one dataset have equal digests; without the key, a guessed body cannot be compared.
-    pub fn body_digest(&self, body_sha256: &[u8]) -> [u8; 32] {
-        self.digests.digest(&[body_sha256])
     }
 
     /// The form in which a person of the dataset is stored: the first 128 bits of a keyed hash, in
@@ -259,8 +251,6 @@ mod tests {
             let wrapped = ring.new_data_key(dataset).unwrap();
             ring.open(dataset, &wrapped).unwrap()
         });
-        assert_eq!(one.body_digest(&[1; 32]), one.body_digest(&[1; 32]));
-        assert_ne!(one.body_digest(&[1; 32]), two.body_digest(&[1; 32]));
         assert_ne!(one.order_key(), two.order_key());
         assert_eq!(one.subject("p1"), one.subject("p1"));
         assert_ne!(one.subject("p1"), one.subject("p2"));

@@ -137,7 +137,7 @@ pub async fn rewrap_all(store: &Store, ring: &KeyRing) -> Result<usize, StoreErr
     let wrapped: Vec<u8> = sqlx::query_scalar("SELECT wrapped_key FROM service_keys FOR UPDATE")
         .fetch_one(&mut *transaction)
         .await?;
-    let service = ring.open_service_key(&wrapped)?.key;
+    let service = ring.open_service_key(&wrapped)?;
     let mut rewrapped = 0;
     for dataset in live_datasets(store).await? {
         // From here on it cannot be deleted: its key would be written again after it was destroyed.

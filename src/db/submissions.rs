@@ -325,15 +325,14 @@ impl SubmissionWriter {
         let sealed_sha256 = key.seal(SealedItem::BodySha256(submission.id), &totals.sha256)?;
         sqlx::query(
             "UPDATE submissions
-             SET rows = $2, bytes = $3, sealed_sha256 = $4, body_digest = $5, warnings = $6,
-                 text_bytes = $7, rows_digest = $8, identifier_repeats = $9, created_by = $10
+             SET rows = $2, bytes = $3, sealed_sha256 = $4, warnings = $5,
+                 text_bytes = $6, rows_digest = $7, identifier_repeats = $8, created_by = $9
              WHERE id = $1",
         )
         .bind(submission.id)
         .bind(totals.rows.number.cast_signed())
         .bind(totals.bytes.cast_signed())
         .bind(sealed_sha256)
-        .bind(key.body_digest(&totals.sha256))
         .bind(Json(&totals.rows.warnings))
         .bind(totals.rows.text_bytes.cast_signed())
         .bind(totals.rows.digest.as_ref().map(<[u8; 32]>::as_slice))

@@ -181,7 +181,7 @@ pub async fn delete(
     Ok(TaxonomyDeletion::Deleted)
 }
 
-/// The taxonomies of `ids` that the organization still has. The caller has the [`trees::lock`].
+/// Whether the organization still has all these taxonomies. The caller has the [`trees::lock`].
 pub(super) async fn still_exist(
     connection: &mut PgConnection,
     organization: OrganizationId,

@@ -54,7 +54,7 @@ pub(crate) async fn granted(
     granted.map_err(|error| error.at(pointer).into())
 }
 
-/// The number of rows of objects, by their footers.
+/// Checks objects and their numbers of rows, by their footers.
 ///
 /// # Errors
 /// `malformed_body` and `too_large` for an object that is not a Parquet file, with its name; `limit_exceeded`;

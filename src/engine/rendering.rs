@@ -151,7 +151,7 @@ impl SpoolWriter {
             .flatten()
     }
 
-    /// Whether the work was stopped.
+    /// Stops the work.
     pub(crate) fn cancellation(&self) -> &Cancellation {
         &self.cancellation
     }

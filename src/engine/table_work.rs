@@ -95,7 +95,7 @@ impl TableSlots {
     }
 
     /// Begins work on a table that needs `bytes` of memory, on behalf of an organization. Waits up to
-    /// `memory.wait_seconds` for a slot and for memory.
+    /// `memory.wait_seconds` for a slot, and as long for memory.
     ///
     /// # Errors
     /// `busy` if neither is free in time; `limit_exceeded` if it never fits.

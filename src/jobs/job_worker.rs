@@ -531,16 +531,14 @@ fn failure(error: WorkError) -> Result<Problem, StoreError> {
         WorkError::Store(
             StoreError::BelowPolicy(problem) | StoreError::SubmissionReplaced(problem),
         ) => Ok(*problem),
-        WorkError::Store(
-            error @ (StoreError::Damaged(_) | StoreError::Seal(_) | StoreError::Json(_)),
-        ) => {
+        WorkError::Store(error) if error.is_storage_full() => Ok(storage_full()),
+        WorkError::Store(error) if error.is_permanent() => {
             tracing::error!(
                 error = &error as &dyn std::error::Error,
                 "a job failed because data cannot be read or written"
             );
             Ok(internal())
         }
-        WorkError::Store(error) if error.is_storage_full() => Ok(storage_full()),
         WorkError::Store(error) => Err(error),
         WorkError::Panicked => {
             tracing::error!("a run panicked");

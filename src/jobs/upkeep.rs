@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
+use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
-use crate::db::deletion::{self, Expiry};
 use crate::db::key_ring::KeyRing;
-use crate::db::{Store, StoreError, audit_chain, idempotency, reclaim};
+use crate::db::{Store, StoreError, audit_chain, deletion, idempotency, reclaim};
 use crate::engine::locations;
 use crate::storage::Storage;
 
@@ -34,6 +34,7 @@ pub(super) async fn keep(
     wake: Arc<Notify>,
 ) {
     let mut ticks = tokio::time::interval(INTERVAL);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     // The start of the process has already done it.
     let mut keys_done = Instant::now();
     loop {
@@ -51,8 +52,8 @@ pub(super) async fn keep(
             }
         }
         match deletion::delete_expired(&store).await {
-            Ok(Expiry { deleted: 0, .. }) => {}
-            Ok(Expiry { deleted, .. }) => {
+            Ok(0) => {}
+            Ok(deleted) => {
                 tracing::info!(
                     deleted,
                     "datasets and submissions were deleted at the end of their retention"
@@ -83,6 +84,7 @@ pub(super) async fn keep(
 /// of its own: a store that does not answer blocks nothing else.
 pub(super) async fn remove_files(store: Store, storage: Arc<Storage>, shutdown: CancellationToken) {
     let mut ticks = tokio::time::interval(INTERVAL);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         let removing = async {
             ticks.tick().await;
@@ -99,13 +101,15 @@ pub(super) async fn remove_files(store: Store, storage: Arc<Storage>, shutdown: 
     }
 }
 
-/// Removes the rows of deleted datasets, and makes their space usable again. While the disk is nearly
-/// full, other rows are moved into it, so that the end of the file goes back to the disk. Then makes the
-/// reserve again, if there is space. Can be called at any time, and by several processes.
+/// Removes the rows of deleted datasets and submissions, and makes their space usable again. While the disk is
+/// nearly full, other rows are moved into it, so that the end of the file goes back to the disk. Then makes the
+/// reserve again, if there is space. Can be called at any time, and by several processes; the calls of one process
+/// wait for each other, so that they do not take all connections for work on the tables.
 ///
 /// # Errors
 /// When the database fails. What was removed stays removed, and the next call continues.
 pub(crate) async fn reclaim_space(store: &Store, storage: &Storage) -> Result<(), StoreError> {
+    let _turn = storage.reclaiming.lock().await;
     let is_tight = || storage.is_tight();
     let removed = reclaim::remove_deleted(store, is_tight).await?;
     // The statistics of the database lag by some seconds.
@@ -123,7 +127,7 @@ pub(crate) async fn reclaim_space(store: &Store, storage: &Storage) -> Result<()
 /// Extends the chains until `shutdown` is cancelled, and once more then.
 pub(super) async fn chain_events(store: Store, keys: Arc<KeyRing>, shutdown: CancellationToken) {
     let mut ticks = tokio::time::interval(CHAINING_INTERVAL);
-    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         let is_last = tokio::select! {
             _ = ticks.tick() => false,

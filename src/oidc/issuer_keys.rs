@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use time::OffsetDateTime;
+use tokio::task::JoinHandle;
 
 use super::Refusal;
 
@@ -83,16 +84,23 @@ impl IssuerKeys {
             && age < GREATEST_AGE
         {
             if age >= REFRESH {
-                let shared = self.0.clone();
-                tokio::spawn(async move { shared.refresh(now).await });
+                self.begin_refresh(now);
             }
             return Ok(key);
         }
-        self.0.refresh(now).await;
+        // A panic of the task is a refresh that failed.
+        let _ = self.begin_refresh(now).await;
         match self.0.known(id, now) {
             Some((key, age)) if age < GREATEST_AGE => key.ok_or(Refusal::Invalid),
             _ => Err(Refusal::Unavailable),
         }
+    }
+
+    /// Fetches the keys in a task of its own, which a client that leaves does not end: else each request of such
+    /// clients would call the issuer.
+    fn begin_refresh(&self, now: OffsetDateTime) -> JoinHandle<()> {
+        let shared = self.0.clone();
+        tokio::spawn(async move { shared.refresh(now).await })
     }
 }
 

@@ -64,6 +64,8 @@ pub struct Storage {
     pub spool: Spool,
     /// Where organizations have Parquet files of their own.
     pub(crate) object_stores: ObjectStores,
+    /// Held while space of deleted rows is freed.
+    pub(crate) reclaiming: tokio::sync::Mutex<()>,
 }
 
 impl Storage {
@@ -75,6 +77,7 @@ impl Storage {
             reserve: data_dir.join("reserve"),
             spool: Spool::new(spool, limits.spool),
             object_stores: ObjectStores::default(),
+            reclaiming: tokio::sync::Mutex::default(),
         }
     }
 
@@ -164,7 +167,6 @@ impl Storage {
             return;
         }
         if let Err(error) = self.allocate_reserve(bytes) {
-            let _ = std::fs::remove_file(&self.reserve);
             tracing::warn!(%error, path = %self.reserve.display(), "the disk reserve could not be made");
         }
     }
@@ -174,7 +176,11 @@ impl Storage {
         let file = options.write(true).create_new(true).mode(0o600);
         let file = file.open(&self.reserve)?;
         // Unlike a file of this length, it takes its blocks.
-        Ok(fallocate(&file, FallocateFlags::empty(), 0, bytes)?)
+        let allocated = fallocate(&file, FallocateFlags::empty(), 0, bytes);
+        if allocated.is_err() {
+            let _ = std::fs::remove_file(&self.reserve);
+        }
+        Ok(allocated?)
     }
 
     fn reserve_bytes(&self, disk: Disk) -> u64 {

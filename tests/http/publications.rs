@@ -814,6 +814,35 @@ async fn a_token_that_sent_rows_or_set_recipients_does_not_approve_the_edition()
     workers.stop().await;
 }
 
+/// The token that set the recipients when it made the publication does not approve what others sent and asked for.
+#[tokio::test(flavor = "multi_thread")]
+async fn who_made_the_publication_does_not_approve_an_edition_for_its_recipients() {
+    let hospital = Hospital::new().await;
+    hospital.app.token("bts", Role::Recipient).await;
+    let asks = hospital.app.token("hospital", Role::Holder).await;
+    let sends = hospital.app.token("hospital", Role::Holder).await;
+    let other = hospital.app.token("hospital", Role::Holder).await;
+    require_approval(&hospital, &other).await;
+    let dataset = visits(&hospital, "subject").await;
+    let publication = publication(&hospital, &dataset, "manual", JOB()).await;
+    let rows = format!("{dataset}/submissions");
+    let sent = hospital.app.post_bytes(&sends, &rows, "text/csv", month(0));
+    sent.await.json(201);
+    let path = format!("{publication}/editions");
+    hospital.app.post(&asks, &path, &json!({})).await.json(202);
+    let workers = hospital.work();
+    let edition = settled(&hospital, &publication, 1).await;
+    let approval = format!("/v1/releases/{}/approval", text(&edition["release_id"]));
+    for token in [&hospital.token, &sends, &asks] {
+        let refused = hospital.app.post(token, &approval, &json!({})).await;
+        refused.problem(409, "conflict");
+    }
+    let approved = hospital.app.post(&other, &approval, &json!({})).await;
+    approved.json(201);
+    published(&hospital, &publication, 1).await;
+    workers.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_disabled_organization_publishes_nothing_until_it_is_enabled() {
     let hospital = Hospital::new().await;
@@ -1168,7 +1197,7 @@ async fn a_dataset_is_locked_before_its_publication() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_edition_whose_job_is_cancelled_ends_without_a_worker() {
+async fn an_edition_ends_without_a_worker_if_its_job_is_cancelled_or_its_publication_deleted() {
     let hospital = Hospital::new().await;
     hospital.app.token("bts", Role::Recipient).await;
     let dataset = visits(&hospital, "subject").await;
@@ -1181,6 +1210,12 @@ async fn an_edition_whose_job_is_cancelled_ends_without_a_worker() {
     let edition = &editions(&hospital, &publication).await[0];
     assert_eq!(edition["status"], "failed", "{edition}");
     assert_eq!(edition["error"]["code"], "cancelled", "{edition}");
+
+    hospital.post(&path, &json!({})).await.json(202);
+    let deleted = hospital.app.delete(&hospital.token, &publication).await;
+    assert_eq!(deleted.status, 204);
+    let edition = &editions(&hospital, &publication).await[1];
+    assert_eq!(edition["status"], "failed", "{edition}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -89,6 +89,7 @@ impl SeenEdition {
                     is_base: None,
                     sha256: None,
                     published_at: None,
+                    withdrawn_at: None,
                     error: None,
                     submissions: edition.submissions.clone(),
                     ..**edition
@@ -280,6 +281,7 @@ mod tests {
             sha256: Some("00".to_owned()),
             created_at: OffsetDateTime::UNIX_EPOCH,
             published_at: Some(OffsetDateTime::UNIX_EPOCH),
+            withdrawn_at: None,
             error: None,
             has_run: true,
             was_decided: false,

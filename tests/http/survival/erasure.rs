@@ -111,6 +111,35 @@ fn keys_that_open(data: &Path, copy: &Copy) -> Vec<DataKey> {
     opening
 }
 
+/// The attack: a key file that could not be overwritten made a deletion fail that was committed.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_that_cannot_be_destroyed_at_once_is_destroyed_later() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let service = ServiceProcess::start(&data, &[]).await;
+    let token = service.token("hospital", "holder");
+    let client = reqwest::Client::new();
+    let dataset = crate::hospital::definition("patients");
+    let request = client.post(format!("{}/v1/datasets", service.base));
+    let made = call(request.json(&dataset), &token).await;
+    let id = made["id"].as_str().unwrap();
+    let path = format!("{}/v1/datasets/{id}", service.base);
+    let keys = data.join("dataset-keys");
+    let (key, obstacle) = (
+        keys.join(format!("{id}.key")),
+        keys.join(format!("{id}.destroyed")),
+    );
+    assert!(key.exists());
+    std::fs::create_dir(&obstacle).unwrap();
+    let deleted = client.delete(&path).bearer_auth(&token).send().await;
+    assert_eq!(deleted.unwrap().status(), 204);
+    assert!(key.exists());
+    service.stop();
+    std::fs::remove_dir(&obstacle).unwrap();
+    ServiceProcess::start(&data, &[]).await.stop();
+    assert!(!key.exists());
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn no_file_opens_a_deleted_dataset() {
     let folder = tempfile::tempdir().unwrap();
