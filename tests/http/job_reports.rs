@@ -60,6 +60,41 @@ async fn each_combination_of_a_sweep_is_measured() {
     ambiguous.problem(422, "invalid_job");
 }
 
+/// The attack: a value that many rows of one patient have was shown as a frequent one.
+#[tokio::test(flavor = "multi_thread")]
+async fn distributions_name_no_value_of_few_persons() {
+    let hospital = Hospital::new().await;
+    let leaf = |label: &str| json!({ "label": label });
+    let towns = json!({ "label": "*", "children": [leaf("A"), leaf("B"), leaf("Z")] });
+    let body = json!({ "name": "patients", "columns": [
+        { "name": "patient", "role": "subject" },
+        { "name": "town", "role": "quasi_identifier", "taxonomy": towns },
+        { "name": "age", "role": "quasi_identifier", "kind": "numeric", "domain": [0, 100] },
+    ] });
+    let made = hospital.post("/v1/datasets", &body).await.json(201);
+    let dataset = format!("/v1/datasets/{}", text(&made["id"]));
+    let patients = (0..20).map(|at| format!("p{at},{},{}\n", ["A", "B"][at % 2], 20 + at % 3));
+    let alone = "alone,Z,95\n".repeat(30);
+    let rows = format!("patient,town,age\n{}{alone}", patients.collect::<String>());
+    hospital.submit(&dataset, rows).await.json(201);
+    let job = json!({ "privacy": { "model": "k_anonymity", "k": 2 } });
+    let job = hospital.job(&dataset, job).await;
+    let workers = hospital.work();
+    hospital.ended(&job).await;
+    workers.stop().await;
+    let report = hospital.get(&format!("{job}/report")).await.json(200);
+    let labels = |at: usize| -> Vec<(&str, f64)> {
+        let raw = report["distributions"][at]["raw"].as_array().unwrap();
+        let raw = raw.iter();
+        raw.map(|it| (text(&it["label"]), it["share"].as_f64().unwrap()))
+            .collect()
+    };
+    assert_eq!(labels(0), [("A", 0.2), ("B", 0.2)]);
+    let ages = labels(1);
+    assert_eq!(ages.len(), 1, "{ages:?}");
+    assert_eq!(ages[0].1, 0.4);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_measuring_of_a_table_is_in_the_log() {
     let hospital = Hospital::new().await;

@@ -2,7 +2,7 @@
 
 use pais_core::schema::Schema;
 use pais_core::table::UnchangedRisk;
-use pais_measure::sample_bytes;
+use pais_measure::{distribution_bytes, sample_bytes};
 use pais_verify::adversary_bytes;
 
 use crate::job_checks::is_set;
@@ -58,5 +58,6 @@ pub(crate) fn release_codes(schema: &Schema, rows: u64, classes: u64) -> u64 {
     let adversaries = adversaries.saturating_add(rows.saturating_mul(UNIQUE_ROW_BYTES));
     let measured = kept.saturating_add(UnchangedRisk::bytes_needed(schema, rows).max(adversaries));
     let measured = measured.saturating_add(sample_bytes(schema, rows));
+    let measured = measured.saturating_add(distribution_bytes(schema, rows));
     measured.max(table_codes(schema, rows))
 }

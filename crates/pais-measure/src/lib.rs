@@ -29,5 +29,5 @@ pub use sample::sample_bytes;
 pub use utility::{
     AttributeRisk, ColumnDistribution, GroupMetrics, ItemCounts, LabelShare, LengthRisk,
     QueryError, Report, Risk, ShareAbove, SizeBucket, TableFigures, Utility, ValueRanks,
-    for_package, for_recipient, group_figures, item_loss, node_ncp,
+    distribution_bytes, for_package, for_recipient, group_figures, item_loss, node_ncp,
 };

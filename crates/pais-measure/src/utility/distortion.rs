@@ -1,7 +1,6 @@
 //! How far released labels distort the raw columns: entropy, frequencies of values, and pairs of
 //! columns. Raw rows are needed, so that all of it is for the holder, rounded.
 
-use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use pais_core::cancellation::Cancellation;
@@ -10,7 +9,6 @@ use pais_core::parallel;
 use pais_core::schema::SchemaColumn;
 use pais_core::table::{Domain, QuasiIdentifier, ReleasedColumn, code_counts};
 use pais_core::taxonomy::Interval;
-use serde::{Deserialize, Serialize};
 
 use pais_verify::VerifyError;
 
@@ -18,6 +16,7 @@ use crate::frequencies::CodeFrequencies;
 use crate::release::{MeasuredRelease, ReleaseRecoding};
 use crate::sample::RawSample;
 
+use super::distributions::ColumnDistribution;
 use super::holder_only::rounded;
 use super::label_cover::{Bins, above_missing, covered};
 
@@ -87,7 +86,11 @@ pub(crate) fn measured_distortion(
     let survival = survival(release, &columns, sample);
     release.cancellation.check()?;
     let k = release.model.k();
-    let shown = parallel::map(&columns, |column| ColumnDistribution::new(column, k.get()));
+    let subjects = release.raw.subjects.as_deref();
+    let shown = parallel::map(&columns, |column| {
+        ColumnDistribution::new(column, subjects, k.get())
+    });
+    release.cancellation.check()?;
     Ok(Distortion {
         entropy_loss_by_column: by_column(&|(entropy, _)| entropy),
         frequency_survival_by_column: by_column(&|(_, frequency)| frequency),
@@ -422,165 +425,9 @@ fn cramers_v(one: &FrequentValues, other: &FrequentValues) -> f64 {
     ((sum - 1.0).max(0.0) / (least - 1) as f64).sqrt().min(1.0)
 }
 
-/// Maximum number of labels of a side; all others are pooled.
-const LABELS: usize = 20;
-
-/// Minimum number of raw rows of a value that is shown by itself, also where *K* is lower.
-const FEWEST_ROWS: u64 = 5;
-
-/// What pooled values are called.
-const OTHER: &str = "other";
-
-/// The shares of the values of a generalized column. The raw numbers of a column without a taxonomy are
-/// shown in bins of equal width. Its released intervals are shown as they are; where there are more
-/// than 20, in the same bins, to which they give a share by the width in common.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct ColumnDistribution {
-    /// The name, as declared.
-    pub column: String,
-    /// Of released rows.
-    pub released: Vec<LabelShare>,
-    /// Of raw rows. Values of fewer than *K* rows, at least 5, are pooled.
-    pub raw: Vec<LabelShare>,
-}
-
-/// The share of a label, a raw value or a bin.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct LabelShare {
-    /// The label; `other` for values that are pooled.
-    pub label: String,
-    /// Its share of the rows, from 0 to 1, with two significant digits.
-    pub share: f64,
-}
-
-impl ColumnDistribution {
-    pub(super) fn new(column: &DistortedColumn, k: u64) -> Self {
-        let fewest = k.max(FEWEST_ROWS);
-        let name = column.spec.name().to_owned();
-        let Some(bins) = column.bins() else {
-            let released = column.labels().map(|(_, label, rows)| LabelRows {
-                label: label.to_owned(),
-                rows,
-            });
-            return Self {
-                column: name,
-                released: pooled(released.collect(), fewest),
-                raw: pooled(raw_values(column), fewest),
-            };
-        };
-        let label = |bin: usize| {
-            if bin == bins.missing() {
-                Some(pais_core::taxonomy::MISSING_LABEL.to_owned())
-            } else {
-                bins.label(bin)
-            }
-        };
-        let counts = column.raw_bin_counts(&bins);
-        let raw = counts.iter().zip(shares(&counts)).enumerate();
-        let (mut shown, mut rest, mut pooled_rows) = (Vec::new(), 0.0, 0);
-        for (bin, (&rows, share)) in raw {
-            match label(bin) {
-                Some(label) if rows >= fewest => shown.push((label, share)),
-                _ => {
-                    rest += share;
-                    pooled_rows += rows;
-                }
-            }
-        }
-        if pooled_rows >= fewest {
-            shown.push((OTHER.to_owned(), rest));
-        }
-        let released = intervals(column).unwrap_or_else(|| {
-            let shares = column.released_bins(&bins).into_iter().enumerate();
-            let shares = shares.filter_map(|(bin, share)| Some((label(bin)?, share)));
-            shares.filter(|(_, share)| *share > 0.0).collect()
-        });
-        Self {
-            column: name,
-            released: rounded_shares(released.into_iter()),
-            raw: rounded_shares(shown.into_iter()),
-        }
-    }
-}
-
-/// The released labels of a column of grown intervals with their shares, ascending; `None` where there
-/// are too many.
-fn intervals(column: &DistortedColumn) -> Option<Vec<(String, f64)>> {
-    let Domain::Numeric { scale, .. } = &column.raw.domain else {
-        return None;
-    };
-    let place = |label: &str| {
-        let interval = Interval::parse_on(label, *scale);
-        interval.map_or((f64::INFINITY, 0.0), |it| (it.lo, it.hi))
-    };
-    let rows = column.rows.max(1) as f64;
-    let labels = column.labels();
-    let shares = labels.map(|(_, label, count)| (label.to_owned(), count as f64 / rows));
-    let mut shares: Vec<(String, f64)> = shares.collect();
-    shares.sort_by(|(one, _), (other, _)| {
-        place(one)
-            .partial_cmp(&place(other))
-            .unwrap_or(Ordering::Equal)
-    });
-    (shares.len() <= LABELS).then_some(shares)
-}
-
-/// A label, and the number of rows that have it.
-struct LabelRows {
-    label: String,
-    rows: u64,
-}
-
-/// The leaves of the column's taxonomy with their raw rows.
-fn raw_values(column: &DistortedColumn) -> Vec<LabelRows> {
-    let Domain::Taxonomy(tree) = &column.raw.domain else {
-        return Vec::new();
-    };
-    let leaves = (0u32..).zip(column.raw_counts);
-    let leaves = leaves.filter(|(_, rows)| **rows > 0);
-    let leaves = leaves.map(|(leaf, &rows)| LabelRows {
-        label: tree.node(tree.leaf(leaf)).label.to_string(),
-        rows,
-    });
-    leaves.collect()
-}
-
-/// The most frequent values; values that are rare or beyond the number of labels are pooled. The pool is left
-/// out if it is rare itself.
-fn pooled(mut values: Vec<LabelRows>, fewest: u64) -> Vec<LabelShare> {
-    let total = values.iter().map(|it| it.rows).sum::<u64>().max(1) as f64;
-    values.sort_by(|one, other| {
-        let rows = other.rows.cmp(&one.rows);
-        rows.then_with(|| one.label.cmp(&other.label))
-    });
-    let frequent = values.iter().filter(|it| it.rows >= fewest).count();
-    let rare = values.split_off(if frequent > LABELS || values.len() > LABELS {
-        frequent.min(LABELS - 1)
-    } else {
-        frequent
-    });
-    let rest: u64 = rare.iter().map(|it| it.rows).sum();
-    let rest = (rest >= fewest).then(|| LabelRows {
-        label: OTHER.to_owned(),
-        rows: rest,
-    });
-    let shown = values.into_iter().chain(rest);
-    rounded_shares(shown.map(|it| (it.label, it.rows as f64 / total)))
-}
-
-fn rounded_shares(shares: impl Iterator<Item = (String, f64)>) -> Vec<LabelShare> {
-    let shares = shares.map(|(label, share)| LabelShare {
-        label,
-        share: rounded(share),
-    });
-    shares.collect()
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{FrequentValues, LabelRows, cramers_v, pooled};
+    use super::{FrequentValues, cramers_v};
 
     #[test]
     fn cramers_v_is_1_for_a_function_and_0_for_independence() {
@@ -605,38 +452,5 @@ mod tests {
         let FrequentValues { numbers, counts } = FrequentValues::new(values);
         assert_eq!((numbers[0], numbers.last()), (0, Some(&50)));
         assert_eq!((counts[49], counts[50]), (11, (1..=10).sum()));
-    }
-
-    #[test]
-    fn rare_values_are_pooled_and_never_named() {
-        let values = |most| {
-            let values = [("a", 50), ("b", 44), ("c", 4), ("d", 2)];
-            let values = values.into_iter().take(most);
-            let values = values.map(|(label, rows)| LabelRows {
-                label: label.to_owned(),
-                rows,
-            });
-            values.collect()
-        };
-        let shown = pooled(values(4), 5);
-        let shown: Vec<_> = shown.iter().map(|it| (&*it.label, it.share)).collect();
-        assert_eq!(shown, [("a", 0.5), ("b", 0.44), ("other", 0.06)]);
-        let alone = pooled(values(3), 5);
-        assert!(
-            alone
-                .iter()
-                .all(|it| it.label != "other" && it.label != "c")
-        );
-    }
-
-    #[test]
-    fn at_most_twenty_labels_are_shown() {
-        let values = (0..30).map(|value| LabelRows {
-            label: value.to_string(),
-            rows: 10 + value,
-        });
-        let shown = pooled(values.collect(), 5);
-        assert_eq!(shown.len(), 20);
-        assert_eq!((&*shown[0].label, &*shown[19].label), ("29", "other"));
     }
 }

@@ -6,6 +6,7 @@
 mod adversary_risk;
 mod attribute_risk;
 mod distortion;
+mod distributions;
 mod group_metrics;
 mod holder_only;
 mod item_counts;
@@ -29,7 +30,7 @@ mod distortion_tests;
 mod query_tests;
 
 pub use attribute_risk::AttributeRisk;
-pub use distortion::{ColumnDistribution, LabelShare};
+pub use distributions::{ColumnDistribution, LabelShare, distribution_bytes};
 pub use group_metrics::{GroupMetrics, SizeBucket};
 pub use holder_only::{for_package, for_recipient};
 pub use item_counts::ItemCounts;
