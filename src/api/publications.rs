@@ -127,7 +127,13 @@ async fn create_publication(
     let dataset = find(app, app.caller.organization, new.dataset_id).await?;
     let dataset = dataset.ok_or_else(|| ApiError::not_found_at("/dataset_id"))?;
     let policy = policies::load(&app.db, app.caller.organization).await?;
-    let below_job = |problem: Problem| problem.map_pointers(|it| format!("/job{it}"));
+    // The dataset is named beside the job.
+    let below_job = |problem: Problem| {
+        problem.map_pointers(|it| match it {
+            "/dataset_id" => it.to_owned(),
+            _ => format!("/job{it}"),
+        })
+    };
     let job = checked_job(&new.job, &dataset).map_err(below_job)?;
     policy.check_job(&job, &dataset.schema).map_err(below_job)?;
     let key = dataset.open_key(&app.keys)?;

@@ -75,7 +75,7 @@ pub(super) async fn create(
 }
 
 /// The format of the body with a tree.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum TreeFormat {
     Json,
     Csv,
@@ -129,7 +129,14 @@ async fn make(
         }
     };
     let made = taxonomies::create(&app.db, app.caller, &name, &tree).await?;
-    Ok(made.ok_or_else(|| text::name_taken("a taxonomy"))?)
+    Ok(made.ok_or_else(|| {
+        let mut problem = text::name_taken("a taxonomy");
+        if format == TreeFormat::Csv {
+            // The name is in the query, which pointers do not name.
+            problem.errors.clear();
+        }
+        problem
+    })?)
 }
 
 /// List taxonomies without their trees, oldest first.

@@ -240,6 +240,15 @@ impl OpenEdition {
         let publishable = match checked.await? {
             Ok(publishable) => publishable,
             Err(problem) => {
+                let is_void = matches!(
+                    problem.code,
+                    Code::Cancelled | Code::SubmissionReplaced | Code::DatasetDeleted
+                );
+                if is_void {
+                    let reason = problem.detail.clone();
+                    self.withdraw(&mut transaction, release, reason, now)
+                        .await?;
+                }
                 let (refused, error) = (EditionStatus::Refused, document(problem)?);
                 self.end(store, transaction, refused, error).await?;
                 return Ok(false);
@@ -368,6 +377,20 @@ impl OpenEdition {
         }))
     }
 
+    /// Withdraws the release of the edition, which is not published with it: else it would wait for an approval, and
+    /// could be granted by itself.
+    async fn withdraw(
+        &self,
+        connection: &mut PgConnection,
+        release: ReleaseId,
+        reason: String,
+        at: OffsetDateTime,
+    ) -> Result<(), StoreError> {
+        let withdrawal = Withdrawal { at, reason };
+        let (organization, by) = (self.organization_id, Actor::SERVICE);
+        record_withdrawal(connection, organization, by, release, &withdrawal).await
+    }
+
     /// Ends the edition with an error.
     async fn end(
         &self,
@@ -421,8 +444,7 @@ impl OpenEdition {
     }
 
     /// Queues the edition again, because a recipient was added or has got other releases: for the token that
-    /// requested it before, which does not approve its release. The release of before is withdrawn, so that it does
-    /// not wait for an approval that would have no effect.
+    /// requested it before, which does not approve its release. The release of before is withdrawn.
     async fn decide_again(
         &self,
         with: EditionQueue<'_>,
@@ -431,16 +453,13 @@ impl OpenEdition {
     ) -> Result<bool, StoreError> {
         let id = self.publication_id;
         if let Some(release) = self.release_id {
-            let withdrawal = Withdrawal {
-                at: with.store.now(),
-                reason: format!(
-                    "the recipients of edition {}, or what they know, changed before it was published; \
-                     another release takes its place",
-                    self.number
-                ),
-            };
-            let (organization, by) = (self.organization_id, Actor::SERVICE);
-            record_withdrawal(&mut transaction, organization, by, release, &withdrawal).await?;
+            let reason = format!(
+                "the recipients of edition {}, or what they know, changed before it was published; another \
+                 release takes its place",
+                self.number
+            );
+            self.withdraw(&mut transaction, release, reason, with.store.now())
+                .await?;
         }
         let cause = JobCause {
             by: self.job_created_by,

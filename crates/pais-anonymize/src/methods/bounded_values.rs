@@ -107,9 +107,10 @@ impl ExceedingShare {
     }
 }
 
-/// The smallest bound that a share meets, in ten-thousandths, rounded up, so that the bound holds.
+/// The smallest bound that a share meets, in ten-thousandths, rounded up, so that the bound holds. 0.34 is not a whole
+/// number of ten-thousandths in binary; the share of so many rows differs by more than that.
 fn least(share: f64) -> f64 {
-    (share * 10_000.0).ceil() / 10_000.0
+    (share * 10_000.0 - 1e-7).ceil() / 10_000.0
 }
 
 /// Maximum number of columns that a message names, in addition to the first.
@@ -205,6 +206,18 @@ mod tests {
     use pais_core::model::Confidence;
 
     use super::{ExceedingShare, check_shares};
+
+    /// 34 of 100 are 0.34, which is no binary number.
+    #[test]
+    fn the_bound_that_a_message_gives_is_the_share_where_that_has_few_decimals() {
+        for percent in 1..100 {
+            let bound = percent as f64 / 100.0;
+            assert_eq!(super::least(percent as f64 / 100.0), bound);
+            assert_eq!(super::least(2.0 * percent as f64 / 200.0), bound);
+        }
+        assert_eq!(super::least(1.0 / 3.0), 0.3334);
+        assert_eq!(super::least(340_001.0 / 1_000_000.0), 0.3401);
+    }
 
     /// No decimal is a third, so a bound of many decimals refuses it, and the message has one that permits it.
     #[test]

@@ -188,7 +188,8 @@ impl FrequencyCheck {
             _ if counts.is_empty() => choose_k("no row has a sensitive value"),
             // Rounded down, so that the suggested bound holds.
             FrequencyBound::Entropy(_) => {
-                lower((entropy(&counts).exp() * 10_000.0).floor() / 10_000.0)
+                // Rounding of the logarithms.
+                lower((entropy(&counts).exp() * 10_000.0 + 1e-6).floor() / 10_000.0)
             }
             FrequencyBound::Recursive(c, l) => recursive_remedy(&counts, c, l),
             FrequencyBound::Distinct(_) | FrequencyBound::Closeness(_) => {

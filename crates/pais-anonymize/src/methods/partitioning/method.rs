@@ -80,10 +80,15 @@ impl Partitioning {
         }
         pre_generalization::check(schema, job)?;
         if let Some(column) = first_set(schema) {
+            let pointer = match job.recoding {
+                Some(_) => "/recoding",
+                None => "/privacy/model",
+            };
             return Err(unfit(
-                "/recoding",
+                pointer,
                 format!(
-                    "local recoding cannot take the set-valued quasi-identifier `{}`",
+                    "local recoding cannot take the set-valued quasi-identifier `{}`; `lkc`, `k_anonymity` and \
+                     `k_m_anonymity` with global recoding can",
                     column.name()
                 ),
             ));

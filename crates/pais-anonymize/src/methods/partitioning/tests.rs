@@ -324,7 +324,7 @@ fn unsupported_columns_are_rejected() {
     let anatomy = json!({"privacy": {"model": "k_anonymity", "k": 2}, "recoding": "local",
         "output": "anatomized"});
     for (columns, job, pointer) in [
-        (json!([quasi, sensitive, set]), &diversity, "/recoding"),
+        (json!([quasi, sensitive, set]), &diversity, "/privacy/model"),
         (json!([quasi]), &diversity, "/privacy/model"),
         (json!([quasi]), &anatomy, "/output"),
         (json!([sensitive]), &diversity, "/dataset_id"),
@@ -408,6 +408,22 @@ fn models_of_one_column_suggest_parameters_that_the_table_meets() {
         let found = fault.suggested_fix.as_deref().unwrap();
         assert!(found.starts_with(fix), "{found}");
     }
+}
+
+/// The exponential of the entropy of three equal counts is a little less than 3.
+#[test]
+fn the_diversity_that_is_suggested_for_equal_counts_is_their_number() {
+    let (columns, _) = one_column();
+    let rows: String = (0..12)
+        .map(|age| format!("{age},{}\n", ["flu", "cold", "cough"][age % 3]))
+        .collect();
+    let rows = "Age,Disease\n".to_owned() + &rows;
+    let privacy = json!({"model": "entropy_l_diversity", "k": 2, "l": 3.5});
+    let error = run(&columns, &rows, &json!({"privacy": privacy})).unwrap_err();
+    let found = unmet(&error).suggested_fix.clone().unwrap();
+    assert!(found.starts_with("lower `l` to at most 3"), "{found}");
+    let privacy = json!({"model": "entropy_l_diversity", "k": 2, "l": 3});
+    run(&columns, &rows, &json!({"privacy": privacy})).unwrap();
 }
 
 #[test]
