@@ -37,6 +37,10 @@ fn model_in_words(page: &ReportPage) -> String {
     match page.model() {
         "lkc" => {
             let conclusions = match page.bound() {
+                Some(_) if page.counts_persons() => format!(
+                    ", and no {value} is in more than C = {} of their records.",
+                    share("c")
+                ),
                 Some(_) => format!(
                     ", and can conclude no {value} with a confidence above C = {}.",
                     share("c")
@@ -44,7 +48,7 @@ fn model_in_words(page: &ReportPage) -> String {
                 None => "; C = 100 % does not limit what can be concluded from them.".to_owned(),
             };
             format!(
-                "LKC-privacy: whoever knows at most L = {} attributes of a patient finds at least K = {} \
+                "LKC-privacy: somebody who knows at most L = {} attributes of a patient finds at least K = {} \
                  {many} that fit{conclusions}",
                 number("l"),
                 number("k")
@@ -60,9 +64,14 @@ fn model_in_words(page: &ReportPage) -> String {
         ),
         "alpha_k" => format!(
             "(α,k)-anonymity: at least k = {} {many} are equal in all quasi-identifiers, and at \
-             most α = {} of them share a {value}.",
+             most α = {} of {} have a {value}.",
             number("k"),
-            share("alpha")
+            share("alpha"),
+            if page.counts_persons() {
+                "their records"
+            } else {
+                "them"
+            }
         ),
         "l_diversity" => format!(
             "l-diversity over all sensitive attributes together: groups of at least k = {} {many}, \
@@ -72,7 +81,7 @@ fn model_in_words(page: &ReportPage) -> String {
             number("l")
         ),
         "k_m_anonymity" => format!(
-            "k^m-anonymity: whoever knows at most m = {} items of a patient's sets finds at least k = {} \
+            "k^m-anonymity: somebody who knows at most m = {} items of a patient's sets finds at least k = {} \
              {many} that fit.",
             number("m"),
             number("k")
@@ -170,7 +179,13 @@ pub(crate) fn guaranteed(page: &ReportPage) -> Markup {
                     li { "The least diverse group has a diversity of " (plain(&diversity.into())) ", in the measure of the model." }
                 }
                 @if page.counts_persons() {
-                    li { "Patients are counted, not records: several records of one patient count once." }
+                    li {
+                        "Patients are counted, not records: several records of one patient count once."
+                        @if page.bound().is_some() {
+                            " The shares of sensitive values are those among records: a patient with many records \
+                             counts many times, and one value can be that of more patients than the bound says."
+                        }
+                    }
                 } @else if page.counts_records() {
                     li {
                         "Records are counted, not patients: no column says which records are of one patient, so a \
@@ -179,7 +194,7 @@ pub(crate) fn guaranteed(page: &ReportPage) -> Markup {
                     }
                 }
                 @if verification["missing_sensitive"] == "excluded" && page.bound().is_some() {
-                    li { "Shares are among the " (many) " that have a value; a missing value protects nobody." }
+                    li { "Shares are among the records that have a value; a missing value protects nobody." }
                 }
             }
             h3 { "What is not protected against" }
@@ -239,6 +254,7 @@ mod tests {
             assert!(of_records.contains(sentence), "{sentence}");
         }
         let of_patients = page(json!({"rows": 60, "subjects": 30}));
+        assert!(!of_patients.contains("those among records"));
         assert!(of_patients.contains("Patients are counted, not records"));
         assert!(!of_patients.contains("Records are counted"));
     }

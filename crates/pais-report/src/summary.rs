@@ -145,16 +145,23 @@ pub(crate) fn protection(page: &ReportPage) -> String {
     match (page.bound(), page.bounded_confidence()) {
         // Nothing was bounded: a misspelt value is one that no record has.
         (Some(_), Some(0.0)) => format!("{found}; no record has a {}.", page.bounded_value()),
-        (Some(bound), Some(found_share)) => format!(
-            "{found}, and no {} is shared by more than {} of them.",
-            bounded_values(page),
+        (Some(bound), Some(found_share)) => {
+            let values = bounded_values(page);
             // Rounded up, the share could look greater than the bound.
-            if rounded_up(found_share) > bound {
+            let share = if rounded_up(found_share) > bound {
                 fine_percent(bound)
             } else {
                 percent_at_most(found_share)
+            };
+            if page.counts_persons() {
+                let of_patients = of_patients(page, bound).unwrap_or_default();
+                format!(
+                    "{found}, and no {values} is in more than {share} of their records.{of_patients}"
+                )
+            } else {
+                format!("{found}, and no {values} is shared by more than {share} of them.")
             }
-        ),
+        }
         _ => match page.attribute() {
             // What they have in common is not bounded, so a reader may learn it of all of them.
             Some((share, column)) => format!(
@@ -164,6 +171,17 @@ pub(crate) fn protection(page: &ReportPage) -> String {
             None => format!("{found}."),
         },
     }
+}
+
+/// How many patients of a group have a value in common, where these are more than the bound permits of records.
+fn of_patients(page: &ReportPage, bound: f64) -> Option<String> {
+    let share = page.risk()["greatest_confidence_per_subject"].as_f64()?;
+    (share > bound).then(|| {
+        format!(
+            " Of the patients themselves, up to {} of those equal in all quasi-identifiers have one value in common.",
+            percent_at_most(share)
+        )
+    })
 }
 
 /// The values that the bound is about, with their columns if these are few.
@@ -271,6 +289,23 @@ mod tests {
             ]}),
             ..ReportPage::default()
         }
+    }
+
+    /// The bound is about records: of eight patients, six can share a value that fewer than half of their records have.
+    #[test]
+    fn the_summary_does_not_take_shares_of_records_for_shares_of_patients() {
+        let mut of_patients = page(json!({"model": "lkc", "l": 2, "k": 5, "c": 0.5}));
+        of_patients.report["subjects"] = json!(100);
+        let said = protection(&of_patients);
+        assert!(
+            said.ends_with("is in more than 25 % of their records."),
+            "{said}"
+        );
+        of_patients.report["risk"]["greatest_confidence_per_subject"] = json!(0.75);
+        let said = protection(&of_patients);
+        assert!(said.contains("up to 75 % of those equal"), "{said}");
+        of_patients.report["risk"]["greatest_confidence_per_subject"] = json!(0.5);
+        assert!(!protection(&of_patients).contains("themselves"));
     }
 
     #[test]
