@@ -7,7 +7,8 @@ use pais_core::definition::Sweep;
 use pais_core::warning::Warning;
 use pais_measure::{Report, for_package, for_recipient};
 use pais_report::{
-    ApprovalFact, ApprovalState, GrantFact, Reader, ReportPage, StepFact, SweepFact, percent,
+    ApprovalFact, ApprovalState, EditionFact, GrantFact, Reader, ReportPage, StepFact, SweepFact,
+    percent,
 };
 use serde::Serialize;
 use serde_json::{Number, Value, json};
@@ -161,7 +162,11 @@ pub(super) async fn get_packed_page(
 ) -> Result<ReportPage, ApiError> {
     let report = get_report(app, id).await?;
     let release = load_release(app, id).await?;
-    page_with(app, &release, for_package(report)).await
+    let mut page = page_with(app, &release, for_package(report)).await?;
+    if let Some(edition) = &mut page.edition {
+        edition.held_back_rows = None;
+    }
+    Ok(page)
 }
 
 /// The page of a release that the caller may see, with this report.
@@ -191,6 +196,10 @@ async fn page_with(
         tables: release.tables.clone(),
         cut: release.cut.clone().unwrap_or(Value::Null),
         codebook: release.codebook.clone().unwrap_or(Value::Null),
+        edition: release.edition.as_ref().map(|edition| EditionFact {
+            number: edition.number,
+            held_back_rows: edition.held_back_rows,
+        }),
         released_step: release.step(),
         ..ReportPage::default()
     };

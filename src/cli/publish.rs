@@ -264,8 +264,9 @@ impl FoundEdition {
                 rows(self.held_back_rows)
             ),
             EditionStatus::AwaitingApproval => format!(
-                "{name} waits for approval: {} rows; release {release}",
-                rows(self.rows)
+                "{name} waits for approval: {} rows, {} wait for a later edition; release {release}",
+                rows(self.rows),
+                rows(self.held_back_rows)
             ),
             EditionStatus::Failed => format!("{name} has failed{}", why()),
             EditionStatus::Refused => format!("{name} is refused{}", why()),

@@ -47,6 +47,9 @@ pub struct EditionPlace {
     pub publication_id: PublicationId,
     /// The number of the edition.
     pub number: u32,
+    /// Rows that wait for a later edition, for the holder's organization.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_back_rows: Option<u64>,
 }
 
 /// A release.
@@ -233,7 +236,8 @@ macro_rules! columns {
          CASE WHEN $1 THEN r.created_at ELSE coalesce((SELECT e.published_at FROM editions e
               WHERE e.release_id = r.id), r.created_at) END AS created_at,
          r.withdrawn_at, r.withdrawn_reason,
-         (SELECT jsonb_build_object('publication_id', e.publication_id, 'number', e.number)
+         (SELECT jsonb_build_object('publication_id', e.publication_id, 'number', e.number,
+                                    'held_back_rows', CASE WHEN $1 THEN e.held_back_rows END)
           FROM editions e WHERE e.release_id = r.id) AS edition,
          to_jsonb(r.suppression_for) AS suppression_for,
          to_jsonb(r.missing_sensitive) AS missing_sensitive,

@@ -38,10 +38,21 @@ pub struct ReportPage {
     pub codebook: Value,
     /// The steps of the run, from the topmost table on; the last is the one released or a later one.
     pub steps: Vec<StepFact>,
+    /// The edition of a publication that the release is; `None` if it is none.
+    pub edition: Option<EditionFact>,
     /// The number of the released step.
     pub released_step: Option<u32>,
     /// The combinations of a sweep.
     pub sweep: Vec<SweepFact>,
+}
+
+/// An edition of a publication.
+#[derive(Clone, Copy, Debug)]
+pub struct EditionFact {
+    /// Its number.
+    pub number: u32,
+    /// Rows that wait for a later edition; `None` for a reader who is not told.
+    pub held_back_rows: Option<u64>,
 }
 
 /// Who reads a page.

@@ -41,6 +41,8 @@ mod tradeoff;
 mod unchanged;
 mod words;
 
-pub use input::{ApprovalFact, ApprovalState, GrantFact, Reader, ReportPage, StepFact, SweepFact};
+pub use input::{
+    ApprovalFact, ApprovalState, EditionFact, GrantFact, Reader, ReportPage, StepFact, SweepFact,
+};
 pub use sweep_page::{SweepPage, SweepPoint, SweepPromise, SweepTable};
 pub use words::percent;

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use crate::facts::Verdict;
-use crate::input::{ApprovalFact, ApprovalState, Reader, ReportPage};
+use crate::input::{ApprovalFact, ApprovalState, EditionFact, Reader, ReportPage};
 use crate::unchanged;
 use crate::words::{
     capital, count, counted, fine_percent, list, percent, percent_at_most, plain, rounded_up,
@@ -95,6 +95,7 @@ pub(crate) fn summary(page: &ReportPage) -> Markup {
                 @if page.counts_records() { " Records are counted: a patient with several counts several times." }
             }
             p { (cost(page)) }
+            @if let Some(edition) = page.edition { p { (rows_of_edition(edition)) } }
             p { (risk(page)) }
         }
     }
@@ -209,9 +210,36 @@ fn bounded_values(page: &ReportPage) -> String {
     format!("{value} of {}", list(&columns))
 }
 
+/// Which rows an edition does not have.
+fn rows_of_edition(edition: EditionFact) -> String {
+    let EditionFact {
+        number,
+        held_back_rows,
+    } = edition;
+    match held_back_rows {
+        Some(0) => {
+            format!("It is edition {number} of a publication, and no record waits for a later one.")
+        }
+        Some(held_back) => format!(
+            "It is edition {number} of a publication, and {} for a later one: with earlier editions they would break \
+             the privacy model.",
+            if held_back == 1 {
+                "1 record waits".to_owned()
+            } else {
+                format!("{} records wait", count(held_back))
+            }
+        ),
+        None => format!(
+            "It is edition {number} of a publication, which can hold records back: an edition need not have all \
+             records of its period."
+        ),
+    }
+}
+
 fn cost(page: &ReportPage) -> String {
     let suppressed = page.suppressed();
     let left_out = match suppressed {
+        0 if page.edition.is_some() => "none of its records was left out".to_owned(),
         0 => "no record was left out".to_owned(),
         number => format!(
             "{} of {} records were left out",
@@ -270,7 +298,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::protection;
-    use crate::input::ReportPage;
+    use crate::input::{EditionFact, ReportPage};
     use crate::words::percent;
 
     fn page(privacy: Value) -> ReportPage {
@@ -288,6 +316,25 @@ mod tests {
                 column("Produkt", "sensitive"),
             ]}),
             ..ReportPage::default()
+        }
+    }
+
+    #[test]
+    fn an_edition_says_what_it_does_not_have() {
+        let mut page = page(json!({"model": "k_anonymity", "k": 5}));
+        assert!(page.render().contains("o record was left out"));
+        for (held_back_rows, words) in [
+            (Some(278), "278 records wait for a later one"),
+            (Some(0), "no record waits for a later one"),
+            (None, "need not have all records of its period"),
+        ] {
+            page.edition = Some(EditionFact {
+                number: 3,
+                held_back_rows,
+            });
+            let page = page.render();
+            assert!(page.contains(words), "{words}");
+            assert!(!page.contains("o record was left out"));
         }
     }
 

@@ -4,7 +4,7 @@
 use std::hash::{BuildHasher, Hash};
 
 use hashbrown::{DefaultHashBuilder, HashTable};
-use pais_core::definition::ColumnRole;
+use pais_core::definition::{ColumnKind, ColumnRole};
 use pais_core::name_meaning::KeyName;
 use pais_core::schema::{Schema, SchemaColumn};
 use pais_core::warning::{Warning, WarningCode};
@@ -34,12 +34,16 @@ pub struct IdentifierRepeats {
     columns: Vec<IdentifierCounts>,
     /// The subject column.
     subject: Option<Box<str>>,
+    /// Number of its values.
+    subjects: u64,
 }
 
 /// What is counted of one identifier column.
 #[derive(Debug)]
 struct IdentifierCounts {
     column: Box<str>,
+    /// What its name and kind say.
+    name: KeyName,
     distinct: u64,
     /// Rows whose value occurred before.
     repeated: u64,
@@ -84,6 +88,10 @@ impl IdentifierRepeats {
         let columns = schema.with_role(ColumnRole::Identifier);
         let columns = columns.map(|spec| IdentifierCounts {
             column: spec.name().into(),
+            name: match spec.kind() {
+                ColumnKind::Set | ColumnKind::Date | ColumnKind::Datetime => KeyName::Other,
+                ColumnKind::Categorical | ColumnKind::Numeric => KeyName::of(spec.name()),
+            },
             distinct: 0,
             repeated: 0,
             of_subjects: 0,
@@ -98,6 +106,7 @@ impl IdentifierRepeats {
             },
             columns,
             subject: subject.map(|spec| spec.name().into()),
+            subjects: 0,
         })
     }
 
@@ -112,7 +121,7 @@ impl IdentifierRepeats {
     /// The warnings about identifiers that may name persons with several rows, of which the file has `rows`; if
     /// there is a subject column, persons with several subjects.
     pub fn warnings(&self, rows: u64) -> impl Iterator<Item = Warning> {
-        let subject = self.subject.as_deref();
+        let subject = self.subject.as_deref().map(|name| (name, self.subjects));
         self.columns
             .iter()
             .filter_map(move |counted| counted.warning(rows, subject))
@@ -120,6 +129,11 @@ impl IdentifierRepeats {
 
     /// Adds the cells of a row.
     fn push(&mut self, cells: &[CellDigest], subject: Option<u64>) {
+        if let Some(subject) = subject {
+            // No column has this index.
+            let is_new = self.values.add((usize::MAX, subject)) == Some(true);
+            self.subjects += u64::from(is_new);
+        }
         for &CellDigest { column, value } in cells {
             let counted = &mut self.columns[column];
             match self.values.add((column, value)) {
@@ -137,9 +151,11 @@ impl IdentifierRepeats {
 }
 
 impl IdentifierCounts {
-    fn warning(&self, rows: u64, subject: Option<&str>) -> Option<Warning> {
+    /// `subject` is the name of the subject column, with the number of its values.
+    fn warning(&self, rows: u64, subject: Option<(&str, u64)>) -> Option<Warning> {
         let Self {
             column,
+            name,
             distinct,
             repeated,
             of_subjects,
@@ -148,9 +164,14 @@ impl IdentifierCounts {
             None => (rows, ROWS_OF_KEY),
             Some(_) => (*of_subjects, SUBJECTS_OF_KEY),
         };
-        let is_key = match KeyName::of(column) {
+        // A stay is of one person; a diagnosis or a length of stay is another one in each row of a person.
+        let is_one_of_each =
+            subject.is_none_or(|(_, subjects)| *of_subjects <= subjects + subjects / 20);
+        let is_key = match name {
             KeyName::Person => true,
-            KeyName::Unknown => *distinct >= FEWEST_OF_KEY && distinct.saturating_mul(most) >= of,
+            KeyName::Unknown => {
+                *distinct >= FEWEST_OF_KEY && distinct.saturating_mul(most) >= of && is_one_of_each
+            }
             KeyName::Other => false,
         };
         let detail = match subject {
@@ -160,10 +181,10 @@ impl IdentifierCounts {
                  count as one toward K"
             ),
             // A few persons can have a second number.
-            Some(subject) if of_subjects.saturating_sub(*distinct) > distinct / 20 => format!(
-                "the subject column `{subject}` has more values than the identifier `{column}`: \
-                 {of_subjects} for {distinct}; if `{column}` names the person a row is about, declare it as \
-                 `subject` instead, or what is counted as a person is, for example, one stay"
+            Some((subject, _)) if of_subjects.saturating_sub(*distinct) > distinct / 20 => format!(
+                "the {distinct} values of the identifier `{column}` occur with several values of the subject column \
+                 `{subject}`, in {of_subjects} pairs; only if `{column}` is the key of the person a row is about, \
+                 declare it as `subject` instead: else what is counted as a person is, for example, one stay"
             ),
             _ => return None,
         };
@@ -369,7 +390,8 @@ mod tests {
             let (names, detail) = warned(&columns, 600, cell);
             assert_eq!(names, [found]);
             let expected = format!(
-                "the subject column `case` has more values than the identifier `{found}`: 600 for 200;"
+                "the 200 values of the identifier `{found}` occur with several values of the subject column `case`, in \
+                 600 pairs;"
             );
             assert!(detail.starts_with(&expected), "{detail}");
         }
@@ -387,6 +409,22 @@ mod tests {
             2 => format!("v{row}"),
             3 => format!("v{}", row % 40),
             _ => format!("v{}", row % 200 % 150),
+        });
+        assert_eq!(found, Vec::<String>::new(), "{detail}");
+    }
+
+    /// Columns that are left out by this role, of 270 patients with 600 rows: each row of a patient has another value.
+    #[test]
+    fn values_that_a_person_has_several_of_are_no_keys() {
+        let columns = [
+            ("pid", "subject"),
+            ("other_diagnoses", "identifier"),
+            ("days", "identifier"),
+        ];
+        let (found, detail) = warned(&columns, 600, |row, at| match at {
+            0 => format!("v{}", row % 270),
+            1 => format!("v{}", row * 7 % 200),
+            _ => format!("v{}", row * 11 % 230),
         });
         assert_eq!(found, Vec::<String>::new(), "{detail}");
     }
