@@ -172,7 +172,7 @@ impl WarningCode {
                  bounded; list them too, or correct the rows"
             }
             Self::UnboundedSensitiveColumn => {
-                "the model bounds no value of these sensitive columns, so they can be inferred; add \
+                "the model bounds no value of these sensitive columns, so they can be inferred; have it bound \
                  them, or give them the role `insensitive` if that harms nobody"
             }
             Self::UndeclaredMissing => {

@@ -66,7 +66,7 @@ impl Schema {
     }
 
     /// What a holder should know about a model before any row is read: sensitive columns that it
-    /// leaves without a bound although it bounds others.
+    /// leaves without a bound.
     pub fn model_warnings(&self, model: &PrivacyModel) -> Vec<Warning> {
         let unbounded = |name: &str, field: &str| {
             let detail = format!(
@@ -76,14 +76,26 @@ impl Schema {
             let code = WarningCode::UnboundedSensitiveColumn;
             Warning::at(code, format!("/privacy/{field}"), detail).of_columns([name])
         };
+        let bounds_none = |name: &str| {
+            let detail = format!(
+                "the model bounds no sensitive value, so those of `{name}` can be inferred, also of everybody in a \
+                 group; choose `lkc` with `c` below 1 or a model of diversity, or give the column the role \
+                 `insensitive` if that harms nobody"
+            );
+            let code = WarningCode::UnboundedSensitiveColumn;
+            Warning::at(code, "/privacy", detail).of_columns([name])
+        };
         let sensitive = self.names(ColumnRole::Sensitive);
         let names = sensitive.iter().map(AsRef::as_ref);
         match model {
+            PrivacyModel::Lkc(Lkc { c, .. }) if c.is_unbounded() => {
+                names.map(bounds_none).collect()
+            }
+            PrivacyModel::KmAnonymity(_) => names.map(bounds_none).collect(),
             PrivacyModel::Lkc(Lkc {
                 sensitive_values: Some(listed),
-                c,
                 ..
-            }) if !c.is_unbounded() => names
+            }) => names
                 .filter(|name| !listed.contains_key(*name))
                 .map(|name| unbounded(name, "sensitive_values"))
                 .collect(),

@@ -56,6 +56,8 @@ pub(super) enum OpenQuestion {
     Placeholders { values: Vec<&'static str> },
     /// Whether the day or the month is first.
     DayOrMonth { formats: [&'static str; 2] },
+    /// Whether years of two digits are of the century that they are read as.
+    Century { proposed: ColumnRole },
 }
 
 impl OpenQuestion {
@@ -130,6 +132,14 @@ impl OpenQuestion {
                     ColumnRole::Sensitive,
                     ColumnRole::QuasiIdentifier,
                 ]),
+            ),
+            Self::Century { proposed } => (
+                format!(
+                    "The years of `{column}` have two digits: 00 to 69 are read as 2000 to 2069, and 70 to 99 as \
+                     1970 to 1999. Is that right for all of them? For most dates of birth it is not: leave the \
+                     column out then, or send it with years of four digits."
+                ),
+                roles(&[*proposed, ColumnRole::Identifier]),
             ),
             Self::ItemsOrValue => (
                 format!(

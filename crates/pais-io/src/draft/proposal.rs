@@ -139,6 +139,10 @@ impl<'c> Plan<'c> {
         if let (Some(format), Some(other)) = (kind.format, kind.other_format) {
             let formats = [format, other];
             question = Some(OpenQuestion::DayOrMonth { formats });
+        } else if kind.format.is_some_and(|format| format.contains("%y"))
+            && role != ColumnRole::Identifier
+        {
+            question = Some(OpenQuestion::Century { proposed: role });
         }
         let placeholders = placeholders(observed, meaning, kind.kind, form);
         Self {

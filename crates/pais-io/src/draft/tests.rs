@@ -332,6 +332,23 @@ fn file(header: &str, rows: usize, row: impl Fn(usize) -> String) -> String {
     format!("{header}\n{}", rows.collect::<String>())
 }
 
+/// The attack: births of 1935 to 1969 were read as those of the next century without a question.
+#[test]
+fn years_of_two_digits_are_asked_about() {
+    let file = file("birth_date,note", 60, |row| {
+        format!("{}.05.{},x", 14 + row % 15, 35 + row)
+    });
+    let found = draft(file.as_bytes());
+    let column = &found["dataset"]["columns"][0];
+    assert_eq!(column["format"], "%d.%m.%y", "{column}");
+    let doubt = doubt(&found, "birth_date");
+    assert_eq!(doubt["choices"], json!(["quasi_identifier", "identifier"]));
+    let question = doubt["question"].as_str().unwrap();
+    assert!(question.contains("2000 to 2069"), "{question}");
+    let of_four = file.replace(".05.", ".05.19");
+    assert_eq!(draft(of_four.as_bytes())["doubts"], json!([]));
+}
+
 fn doubt<'d>(draft: &'d Value, name: &str) -> &'d Value {
     let doubts = draft["doubts"].as_array().unwrap();
     doubts.iter().find(|doubt| doubt["column"] == name).unwrap()
