@@ -433,17 +433,19 @@ export const de: Texts = {
     any: 'sensiblen Wert',
     listed: (values) => `genannten Wert (${values})`,
     listedHidden: 'genannten Wert (hier nicht gezeigt)',
-    lkc: (l, k, c, what, unit) =>
-      `Wer bis zu ${l} Werte von Quasi-Identifikatoren einer Person kennt, findet mindestens ${k} passende ${unit} und erschließt keinen ${what} mit einer Konfidenz über ${c}.`,
-    lkcWithoutSensitive: (l, k, unit) =>
-      `Wer bis zu ${l} Werte von Quasi-Identifikatoren einer Person kennt, findet mindestens ${k} passende ${unit}.`,
+    lkc: (l, k, unit, bound) =>
+      `Wer ${l === '1' ? 'höchstens einen Wert' : `bis zu ${l} Werte`} von Quasi-Identifikatoren einer Person kennt, findet mindestens ${k} passende ${unit}${bound}.`,
+    lkcBound: (c, what, ofPersons) =>
+      ofPersons ? ` und in deren Zeilen keinen ${what} mit einem Anteil über ${c}` : ` und erschließt keinen ${what} mit einer Konfidenz über ${c}`,
+    notBounded: 'Sensible Werte sind nicht begrenzt.',
     kAnonymity: (k, unit) =>
-      `Was immer jemand von den Quasi-Identifikatoren einer Person weiß: Mindestens ${k} ${unit} sind in allen Quasi-Identifikatoren gleich. Sensible Werte sind nicht begrenzt.`,
-    confidenceBounding: (c, what) =>
-      `Was immer jemand von den Quasi-Identifikatoren einer Person weiß: Niemand erschließt einen ${what} mit einer Konfidenz über ${c}.`,
-    alphaK: (k, c, what, unit) =>
-      `Was immer jemand von den Quasi-Identifikatoren einer Person weiß: Mindestens ${k} ${unit} passen, und niemand erschließt einen ${what} mit einer Konfidenz über ${c}.`,
-    kM: (k, m, unit) => `Je ${m} Elemente, die jemand kennt, passen zu mindestens ${k} ${unit}.`,
+      `Was immer jemand von den Quasi-Identifikatoren einer Person weiß: Mindestens ${k} ${unit} sind in allen Quasi-Identifikatoren gleich.`,
+    confidenceBounding: (c, what, ofPersons) =>
+      `Was immer jemand von den Quasi-Identifikatoren einer Person weiß: Niemand ${ofPersons ? `findet in den passenden Zeilen einen ${what} mit einem Anteil` : `erschließt einen ${what} mit einer Konfidenz`} über ${c}.`,
+    alphaK: (k, c, what, unit, ofPersons) =>
+      `Was immer jemand von den Quasi-Identifikatoren einer Person weiß: Mindestens ${k} ${unit} passen, und niemand ${ofPersons ? `findet in deren Zeilen einen ${what} mit einem Anteil` : `erschließt einen ${what} mit einer Konfidenz`} über ${c}.`,
+    kM: (k, m, unit) =>
+      `${m === '1' ? 'Jedes Element, das jemand kennt, passt' : `Je ${m} Elemente, die jemand kennt, passen`} zu mindestens ${k} ${unit}.`,
     tCloseness: (k, t, unit) =>
       `Jede Gruppe hat mindestens ${k} ${unit}, und ihre sensiblen Werte sind verteilt wie in der ganzen Tabelle, bis auf einen Abstand von ${t}.`,
     diversity: (k, l, unit) =>

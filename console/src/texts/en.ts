@@ -394,17 +394,20 @@ export const en = {
     any: 'sensitive value',
     listed: (values: string) => `listed value (${values})`,
     listedHidden: 'listed value (not shown here)',
-    lkc: (l: string, k: string, c: string, what: string, unit: string) =>
-      `Somebody who knows up to ${l} values of quasi-identifiers of a person finds at least ${k} matching ${unit}, and infers no ${what} with a confidence above ${c}.`,
-    lkcWithoutSensitive: (l: string, k: string, unit: string) =>
-      `Somebody who knows up to ${l} values of quasi-identifiers of a person finds at least ${k} matching ${unit}.`,
+    lkc: (l: string, k: string, unit: string, bound: string) =>
+      `Somebody who knows ${l === '1' ? 'one value' : `up to ${l} values`} of quasi-identifiers of a person finds at least ${k} matching ${unit}${bound}.`,
+    /** The rest of `lkc`. Of persons, C still bounds shares of rows. */
+    lkcBound: (c: string, what: string, ofPersons: boolean): string =>
+      ofPersons ? `, and in their rows no ${what} with a share above ${c}` : `, and infers no ${what} with a confidence above ${c}`,
+    notBounded: 'Sensitive values are not bounded.',
     kAnonymity: (k: string, unit: string) =>
-      `Whatever somebody knows of the quasi-identifiers of a person, at least ${k} ${unit} are equal in all quasi-identifiers. Sensitive values are not bounded.`,
-    confidenceBounding: (c: string, what: string) =>
-      `Whatever somebody knows of the quasi-identifiers of a person, no ${what} is inferred with a confidence above ${c}.`,
-    alphaK: (k: string, c: string, what: string, unit: string) =>
-      `Whatever somebody knows of the quasi-identifiers of a person, at least ${k} ${unit} match, and no ${what} is inferred with a confidence above ${c}.`,
-    kM: (k: string, m: string, unit: string) => `Any ${m} items that somebody knows match at least ${k} ${unit}.`,
+      `Whatever somebody knows of the quasi-identifiers of a person, at least ${k} ${unit} are equal in all quasi-identifiers.`,
+    confidenceBounding: (c: string, what: string, ofPersons: boolean) =>
+      `Whatever somebody knows of the quasi-identifiers of a person, no ${what} ${ofPersons ? 'has a share of the matching rows' : 'is inferred with a confidence'} above ${c}.`,
+    alphaK: (k: string, c: string, what: string, unit: string, ofPersons: boolean) =>
+      `Whatever somebody knows of the quasi-identifiers of a person, at least ${k} ${unit} match, and no ${what} ${ofPersons ? 'has a share of their rows' : 'is inferred with a confidence'} above ${c}.`,
+    kM: (k: string, m: string, unit: string) =>
+      `${m === '1' ? 'Any item that somebody knows matches' : `Any ${m} items that somebody knows match`} at least ${k} ${unit}.`,
     tCloseness: (k: string, t: string, unit: string) =>
       `Each group has at least ${k} ${unit}, and its sensitive values are distributed as in the whole table, up to a distance of ${t}.`,
     diversity: (k: string, l: string, unit: string) =>
