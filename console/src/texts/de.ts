@@ -630,6 +630,8 @@ export const de: Texts = {
     averageHint: (ofPersons) => (ofPersons ? 'Gruppen geteilt durch Personen' : 'Gruppen geteilt durch Zeilen'),
     atHighest: 'mit höchstem Risiko',
     perSubject: 'höchste Konfidenz für einen Wert einer Person',
+    perSubjectAbove: (share) => `von den Personen einer Gruppe haben bis zu ${share} einen Wert gemeinsam: C begrenzt nur Anteile an Zeilen`,
+    perSubjectAll: 'unter allen Werten, auch nicht genannten',
     attribute: (column) => `größter Anteil eines Werts von ${column}`,
     byLength: 'Nach der Zahl bekannter Werte',
     known: 'Bekannt',

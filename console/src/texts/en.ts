@@ -592,6 +592,8 @@ export const en = {
     averageHint: (ofPersons: boolean): string => (ofPersons ? 'groups divided by persons' : 'groups divided by rows'),
     atHighest: 'at the highest risk',
     perSubject: 'highest confidence in a value of one person',
+    perSubjectAbove: (share: string) => `of the persons of a group, up to ${share} share one value: C bounds shares of rows only`,
+    perSubjectAll: 'of all values, also those that are not listed',
     attribute: (column: string) => `largest share of one value of ${column}`,
     byLength: 'By the number of known values',
     known: 'Known',

@@ -1,6 +1,7 @@
 // A release's documents, and the parts of them that the schema leaves open.
 
 import { api, read, type Schemas } from '../../api/client';
+import { MODELS, type Model } from '../../model/privacy';
 
 export type Release = Schemas['ReleaseDocument'];
 
@@ -29,6 +30,12 @@ export function hasSensitive(codebook: Release['codebook']): boolean {
 /** Whether the model bounds listed values only, so that others may be inferred. */
 export function listsValues(privacy: unknown): boolean {
   return (privacy as { sensitive_values?: object | null } | null | undefined)?.sensitive_values != null;
+}
+
+/** The greatest confidence that the model allows; `undefined` where it bounds none, or in other terms. */
+export function greatestAllowed(privacy: unknown): number | undefined {
+  const { model, c, alpha } = (privacy ?? {}) as { model?: Model; c?: number; alpha?: number };
+  return model !== undefined && MODELS[model].bounds ? (c ?? alpha) : undefined;
 }
 
 /** The path of a table in a format. */
