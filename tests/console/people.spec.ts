@@ -70,6 +70,7 @@ test('who approves an edition sees its publication, who gets it, and what they h
   await page.getByRole('button', { name: 'Sign out' }).click();
   await enter(page, officer, `#/approvals/${String(release)}`);
   await expect(page.getByRole('heading', { name: 'Edition 1 of the publication monthly' })).toBeVisible();
+  await expect(page.getByText('It was published to:')).toBeVisible();
   await expect(page.getByText(`${world.bts}: Supply of blood`)).toBeVisible();
   await expect(page.getByText(`Together with what ${world.bts} has`)).toBeVisible();
 });
