@@ -544,6 +544,7 @@ export const de: Texts = {
     state: 'Status',
     created: 'Angelegt',
     withdrawn: 'zurückgezogen',
+    from: 'Von',
   },
   release: {
     title: (id) => `Freigabe ${id}`,
@@ -736,6 +737,7 @@ export const de: Texts = {
     number: 'Nr.',
     rows: 'Zeilen',
     held: 'Zurückgehalten',
+    heldHint: 'Zeilen können zurückgehalten werden: Eine Ausgabe hat nicht immer alle Zeilen ihres Zeitraums.',
     base: { true: 'neu', false: 'fortgeführt' },
     baseTitle: 'Bezeichnungen',
     published: 'Veröffentlicht',

@@ -506,6 +506,7 @@ export const en = {
     state: 'State',
     created: 'Created',
     withdrawn: 'withdrawn',
+    from: 'From',
   },
   release: {
     title: (id: string) => `Release ${id}`,
@@ -698,6 +699,7 @@ export const en = {
     number: 'No.',
     rows: 'Rows',
     held: 'Held back',
+    heldHint: 'Rows can be held back: an edition is not all rows of its period.',
     base: { true: 'new', false: 'continued' },
     baseTitle: 'Labels',
     published: 'Published',

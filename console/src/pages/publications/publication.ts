@@ -13,6 +13,8 @@ export interface Publication {
   readonly id: string;
   readonly name: string;
   readonly dataset_id?: string;
+  /** The name of its organization, for a recipient. */
+  readonly holder?: string;
   readonly job?: { readonly privacy: { readonly model: string } } & Readonly<Record<string, unknown>>;
   readonly recipients?: readonly Recipient[];
   readonly trigger?: 'submission' | 'manual';
