@@ -1,7 +1,10 @@
 // A release's documents, and the parts of them that the schema leaves open.
 
 import { api, read, type Schemas } from '../../api/client';
+import { time } from '../../model/format';
+import { parameters } from '../../model/meaning';
 import { MODELS, type Model } from '../../model/privacy';
+import { i18n } from '../../texts/index.svelte';
 
 export type Release = Schemas['ReleaseDocument'];
 
@@ -13,6 +16,12 @@ export interface Verification {
 
 export function verificationOf(release: Release): Verification {
   return (release.verification ?? {}) as Verification;
+}
+
+/** Its name; without one its model, parameters and time. */
+export function titleOf({ name, privacy, created_at }: Pick<Release, 'name' | 'privacy' | 'created_at'>): string {
+  const { model } = privacy as { model?: Model };
+  return name ?? [model && i18n.t.newJob.models[model], parameters(privacy), time(created_at)].filter(Boolean).join(', ');
 }
 
 /** Its report; the service notes that the caller has it. */
