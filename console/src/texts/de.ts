@@ -194,10 +194,9 @@ export const de: Texts = {
     description: 'Beschreibung',
     columns: 'Spalten',
     columnsHint: 'Fragen Sie bei jeder Spalte: Könnte jemand außerhalb des Krankenhauses diesen Wert eines Patienten kennen? Dann ist sie ein Quasi-Identifikator. Würde es dem Patienten schaden, wenn jemand ihn erfährt? Dann ist sie sensibel.',
-    unique: (columns) =>
-      columns === 1
-        ? 'der Zeilen sind einmalig durch die eine Spalte, die unverändert bleibt.'
-        : `der Zeilen sind einmalig durch die ${String(columns)} Spalten, die unverändert bleiben.`,
+    unique: (columns, isOne) =>
+      isOne ? `der Zeilen sind einmalig durch ${columns} (bleibt unverändert).` : `der Zeilen sind einmalig durch ${columns} zusammen (bleiben unverändert).`,
+    uniqueRemedy: 'Lassen Sie weg oder runden Sie, was der Empfänger nicht braucht, oder machen Sie es zum Quasi-Identifikator.',
     uniquePart: '(der ersten 500.000 Zeilen)',
     create: 'Datensatz anlegen',
     discard: 'Von vorn beginnen',

@@ -155,8 +155,9 @@ export const en = {
     description: 'Description',
     columns: 'Columns',
     columnsHint: 'Ask of each column: could somebody outside the hospital know this value about a patient? Then it is a quasi-identifier. Would it harm the patient if somebody learned it? Then it is sensitive.',
-    unique: (columns: number) =>
-      columns === 1 ? 'of the rows are unique by the one column that stays unchanged.' : `of the rows are unique by the ${String(columns)} columns that stay unchanged.`,
+    unique: (columns: string, isOne: boolean) =>
+      isOne ? `of the rows are unique by ${columns}, which stays unchanged.` : `of the rows are unique by ${columns} together, which stay unchanged.`,
+    uniqueRemedy: 'Leave out or round what the recipient does not need, or make it a quasi-identifier.',
     uniquePart: '(of the first 500,000 rows)',
     create: 'Create dataset',
     discard: 'Start again',
