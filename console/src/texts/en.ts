@@ -22,8 +22,8 @@ export const en = {
     organizations: 'Organizations',
     compare: 'Comparison',
   },
-  /** By code; the service's own text where there is none. */
-  warnings: { of: {} as Readonly<Record<string, (columns: string) => string>>, original: 'Message of the service' },
+  /** By code; the service's own text where there is none. `original` marks it where it is in another language. */
+  warnings: { of: {} as Readonly<Record<string, (columns: string) => string>>, original: '' },
   units: {
     rows: (number: number, text: string) => (number === 1 ? '1 row' : `${text} rows`),
     persons: (number: number, text: string) => (number === 1 ? '1 person' : `${text} persons`),
