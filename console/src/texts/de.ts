@@ -31,23 +31,23 @@ export const de: Texts = {
       listed_value_has_variants: (columns) =>
         `Werte von ${columns} unterscheiden sich von einem genannten sensiblen Wert nur in Groß- und Kleinschreibung, Leer- oder Satzzeichen; sie werden nicht begrenzt. Nennen Sie sie auch, oder berichtigen Sie die Zeilen.`,
       unbounded_sensitive_column: (columns) =>
-        `Das Modell begrenzt keinen Wert von ${columns}; er lässt sich also erschließen. Nehmen Sie die Spalte in das Modell auf.`,
+        `Das Modell begrenzt keinen Wert von ${columns}; solche Werte lassen sich also erschließen. Nehmen Sie sie in das Modell auf.`,
       undeclared_missing: (columns) =>
         `In ${columns} stehen Wörter für fehlende Werte wie „unbekannt“; sie zählen als sensible Werte. Geben Sie sie als fehlende Werte an.`,
       exact_range: (columns) =>
-        `Das äußerste Intervall von ${columns} hat in der Freigabe den genauen kleinsten und größten Wert als Grenzen. Geben Sie einen Wertebereich an, oder runden Sie.`,
+        `Äußerste Intervalle haben in der Freigabe den genauen kleinsten und größten Wert als Grenzen: ${columns}. Geben Sie Wertebereiche an, oder runden Sie.`,
       nearly_unique_column: (columns) =>
-        `${columns}: wird unverändert freigegeben und hat in fast jeder Zeile einen eigenen Wert, kennzeichnet also fast jede Zeile. Lassen Sie die Spalte weg (Rolle „Kennung“), oder machen Sie sie zum Quasi-Identifikator.`,
+        `Unverändert freigegeben, mit einem eigenen Wert in fast jeder Zeile: ${columns}. Das kennzeichnet fast jede Zeile. Lassen Sie es weg (Rolle „Kennung“), oder machen Sie es zum Quasi-Identifikator.`,
       singled_out_rows: (columns) =>
-        `${columns}: wird unverändert freigegeben, und manche Werte, allein oder zu zweit, stehen in nur einer Zeile. Wer sie kennt, findet die Zeile.`,
+        `Unverändert freigegeben, mit Werten, die allein oder zu zweit in nur einer Zeile stehen: ${columns}. Wer sie kennt, findet die Zeile.`,
       unchanged_names_persons: (columns) =>
-        `${columns}: kennzeichnet dem Namen nach Personen und wird unverändert freigegeben, auch wo sich Werte wiederholen. Lassen Sie die Spalte weg (Rolle „Kennung“), oder geben Sie ihr die Rolle „Person“, wenn sie die Person nennt, um die es in der Zeile geht.`,
+        `Dem Namen nach eine Kennung von Personen und unverändert freigegeben, auch wo sich Werte wiederholen: ${columns}. Lassen Sie das weg (Rolle „Kennung“), oder geben Sie der Spalte, die die Person einer Zeile nennt, die Rolle „Person“.`,
       unchanged_tells_hidden: (columns) =>
         `${columns}: Manche dieser Spalten werden unverändert freigegeben und verraten die Werte der anderen, welche die Verallgemeinerung dann nur vor Lesern verbirgt, die nicht wissen, welche Werte zusammengehören. Machen Sie sie zu Quasi-Identifikatoren, oder lassen Sie sie weg (Rolle „Kennung“).`,
       column_at_top: (columns) =>
-        `${columns}: bleibt in jeder Zeile bei der obersten Bezeichnung und sagt also nichts. Geben Sie der Spalte eine Hierarchie, die die Zeilen oben gleichmäßiger teilt, lassen Sie Spalten weg, die niemand braucht, oder verlangen Sie weniger (ein kleineres K oder L, ein größeres C).`,
+        `In jeder Zeile nur die oberste Bezeichnung, die nichts sagt: ${columns}. Wählen Sie Hierarchien, die die Zeilen oben gleichmäßiger teilen, lassen Sie Spalten weg, die niemand braucht, oder verlangen Sie weniger (ein kleineres K oder L, ein größeres C).`,
       repeated_identifier: (columns) =>
-        `Werte von ${columns} kommen in mehreren Zeilen oder mit mehreren Personen vor. Nennt die Spalte die Person, um die es in der Zeile geht, so geben Sie ihr die Rolle „Person“: Die Zeilen einer Person zählen dann für K als eine.`,
+        `Werte von ${columns} kommen in mehreren Zeilen oder mit mehreren Personen vor. Nennt eine solche Spalte die Person, um die es in der Zeile geht, so geben Sie ihr die Rolle „Person“: Die Zeilen einer Person zählen dann für K als eine.`,
       similar_subjects: (columns) =>
         `Kennungen in ${columns} unterscheiden sich nur in Groß- und Kleinschreibung, führenden Nullen oder Zeichen, die man nicht sieht, und zählen als verschiedene Personen. Schreiben Sie sie gleich, wo es eine Person ist.`,
       suppressed_for_confidence: () =>
@@ -593,7 +593,7 @@ export const de: Texts = {
     until: 'Bis',
     unlimited: 'unbefristet',
     revoke: 'Entziehen',
-    revokeOf: (recipient) => `Die Bewilligung von ${recipient} entziehen`,
+    revokeOf: (recipient) => `Die Gewährung an ${recipient} entziehen`,
     recipient: 'Empfänger',
     recipientHint: 'Name oder Kennung der Organisation.',
     allowed: (names) => `Die Richtlinie erlaubt: ${names}`,
