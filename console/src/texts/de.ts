@@ -665,6 +665,7 @@ export const de: Texts = {
     decided: 'Entschieden',
     because: 'Weil',
   },
+  officerDecides: 'Das entscheidet der Datenschutz.',
   approval: {
     of: 'Erstellt aus',
     full: 'vollständiger Bericht',

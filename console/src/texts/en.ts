@@ -629,6 +629,7 @@ export const en = {
     decided: 'Decided',
     because: 'Because',
   },
+  officerDecides: 'The privacy officer decides this.',
   approval: {
     of: 'Made from',
     full: 'full report',
