@@ -14,11 +14,11 @@ test('a dropped file becomes a release that the analyst fetches', async ({ page,
   await expect(role('sex')).toHaveValue('quasi_identifier');
   await expect(role('diagnosis')).toHaveValue('sensitive');
   await expect(page.getByRole('combobox', { name: 'Kind of age' })).toHaveValue('numeric');
-  await expect(page.getByText(/^0(\.2)?% of the rows are unique by the 2 columns that stay unchanged\./)).toBeVisible();
+  await expect(page.getByText(/^0(\.2)?% of the rows are unique by diagnosis and units together, which stay unchanged\./)).toBeVisible();
 
   // What stays unchanged is counted at once.
   await role('case').selectOption('insensitive');
-  await expect(page.getByText('100% of the rows are unique by the 3 columns that stay unchanged.')).toBeVisible();
+  await expect(page.getByText(/^100% of the rows are unique by case, diagnosis, and units together.*Leave out or round/)).toBeVisible();
   await role('case').selectOption('identifier');
   await role('units').selectOption('insensitive');
   await page.getByRole('button', { name: 'Create dataset' }).click();
@@ -202,10 +202,10 @@ test('the figures of a draft are those of rounded numbers', async ({ page, world
   const round = page.getByRole('textbox', { name: /[Rr]ound.*cost/ });
   await round.fill('');
   await round.blur();
-  await expect(page.getByText(/^100% of the rows are unique by the/)).toBeVisible();
+  await expect(page.getByText(/^100% of the rows are unique by cost,/)).toBeVisible();
   await round.fill('100');
   await round.blur();
-  await expect(page.getByText(/^0% of the rows are unique by the/)).toBeVisible();
+  await expect(page.getByText(/^0% of the rows are unique by cost,/)).toBeVisible();
 });
 
 test('a hierarchy of ARX is taken, and used by a new dataset', async ({ page, world, enter }) => {

@@ -76,11 +76,19 @@ test('beside an officer a holder neither sets the policy nor decides, and she ma
   await world.call(officer.token, 'PUT', '/v1/policy', { require_approval: true });
 
   await enter(page, await world.token('holder', 'second person'), '#/policy');
-  await page.getByRole('button', { name: 'Save policy' }).click();
-  await expect(page.getByRole('alert')).toContainText('officer_required');
+  await expect(page.getByText('The privacy officer decides this.')).toBeVisible();
+  await expect(page.getByRole('textbox', { name: 'Least K' })).toBeDisabled();
+  await expect(page.getByRole('button', { name: 'Save policy' })).toHaveCount(0);
   await page.goto(`/console/#/approvals/${release}`);
-  await page.getByRole('button', { name: 'Approve' }).click();
-  await expect(page.getByRole('alert')).toContainText('officer_required');
+  await expect(page.getByText('The privacy officer decides this.')).toBeVisible();
+  for (const name of ['Approve', 'Reject']) await expect(page.getByRole('button', { name })).toHaveCount(0);
+  // She can come while the page is open: then the service says so.
+  await page.route('**/v1/organization/tokens*', (route) => route.fulfill({ json: { items: [] } }));
+  await page.goto('/console/#/policy');
+  await page.getByRole('button', { name: 'Save policy' }).click();
+  await expect(page.getByText('The privacy officer decides this.')).toBeVisible();
+  await expect(page.getByRole('button', { name: 'Save policy' })).toHaveCount(0);
+  await page.unroute('**/v1/organization/tokens*');
   await page.getByRole('button', { name: 'Sign out' }).click();
 
   await enter(page, officer.token, '#/datasets');

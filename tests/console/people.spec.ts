@@ -70,8 +70,19 @@ test('who approves an edition sees its publication, who gets it, and what they h
   await page.getByRole('button', { name: 'Sign out' }).click();
   await enter(page, officer, `#/approvals/${String(release)}`);
   await expect(page.getByRole('heading', { name: 'Edition 1 of the publication monthly' })).toBeVisible();
+  await expect(page.getByText('It was published to:')).toBeVisible();
   await expect(page.getByText(`${world.bts}: Supply of blood`)).toBeVisible();
   await expect(page.getByText(`Together with what ${world.bts} has`)).toBeVisible();
+
+  // The recipient sees from whom it is, and no column that only its holder has.
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await enter(page, await world.token('recipient'), '#/releases');
+  await expect(page.getByRole('row', { name: /monthly-1/ })).toContainText(`${world.hospital}transfusions`);
+  await page.getByRole('link', { name: 'Publications' }).click();
+  await expect(page.getByRole('row', { name: /monthly/ })).toContainText(world.hospital);
+  await page.getByRole('link', { name: 'monthly' }).click();
+  await expect(page.getByText('Rows can be held back')).toBeVisible();
+  await expect(page.getByRole('columnheader', { name: 'Held back' })).toHaveCount(0);
 });
 
 test('a release without a sensitive column has no confidence, and shows why a key is in it', async ({ page, world, enter }) => {

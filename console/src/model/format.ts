@@ -33,6 +33,13 @@ export function decimal(value: number, digits = 4): string {
   return new Intl.NumberFormat(i18n.language, { maximumSignificantDigits: digits }).format(value);
 }
 
+/** Names in a sentence; of many the first ones. */
+export function listed(names: readonly string[]): string {
+  const most = 8;
+  if (names.length > most) return `${names.slice(0, most).join(', ')} ${i18n.t.stepper.more(names.length - most)}`;
+  return new Intl.ListFormat(i18n.language).format(names);
+}
+
 export function time(text: string | null | undefined): string {
   if (!text) return '–';
   const options = { dateStyle: 'medium', timeStyle: 'short' } as const;

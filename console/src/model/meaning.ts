@@ -10,7 +10,7 @@ export interface About {
   readonly hasSensitive?: boolean;
 }
 
-/** In the words of `t`; `undefined` while a parameter is missing. */
+/** In the words of `t`; `undefined` while a parameter is missing, and for a confidence that is none. */
 export function meaning(t: Texts, privacy: { readonly model: string }, about: About): string | undefined {
   const model = privacy.model as Model;
   if (!(model in MODELS)) return undefined;
@@ -21,21 +21,26 @@ export function meaning(t: Texts, privacy: { readonly model: string }, about: Ab
   // An empty list has values that are not shown, such as those of a deleted dataset.
   const columns = Object.entries(listed ?? {}).map(([column, values]) => `${column}: ${values.join(' | ')}`);
   const what = listed == null ? t.meaning.any : columns.length > 0 ? t.meaning.listed(columns.join(', ')) : t.meaning.listedHidden;
-  const share = (text: string): string =>
-    text.split(', ').map((part) => atMost(Number(part))).join(', ');
   const m = t.meaning;
+  const { ofPersons } = about;
   const k = get('k');
-  const unit = t.units.name(about.ofPersons);
+  const unit = t.units.name(ofPersons);
+  const bounds = MODELS[model].bounds ? (get('c') || get('alpha')).split(', ').map(Number) : [];
+  if (!bounds.every((bound) => bound > 0 && bound <= 1)) return undefined;
+  const c = bounds.map((bound) => atMost(bound)).join(', ');
+  /** A confidence of 1 bounds nothing. */
+  const isBounded = bounds.some((bound) => bound < 1);
   switch (model) {
     case 'lkc':
-      if (about.hasSensitive === false) return m.lkcWithoutSensitive(get('l'), k, unit);
-      return m.lkc(get('l'), k, share(get('c')), what, unit);
+      if (about.hasSensitive === false) return m.lkc(get('l'), k, unit, '');
+      if (!isBounded) return `${m.lkc(get('l'), k, unit, '')} ${m.notBounded}`;
+      return m.lkc(get('l'), k, unit, m.lkcBound(c, what, ofPersons));
     case 'k_anonymity':
-      return m.kAnonymity(k, unit);
+      return `${m.kAnonymity(k, unit)} ${m.notBounded}`;
     case 'confidence_bounding':
-      return m.confidenceBounding(share(get('c')), what);
+      return isBounded ? m.confidenceBounding(c, what, ofPersons) : m.notBounded;
     case 'alpha_k':
-      return m.alphaK(k, share(get('alpha')), what, unit);
+      return isBounded ? m.alphaK(k, c, what, unit, ofPersons) : `${m.kAnonymity(k, unit)} ${m.notBounded}`;
     case 'k_m_anonymity':
       return m.kM(k, get('m'), unit);
     case 't_closeness':

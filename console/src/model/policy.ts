@@ -1,6 +1,7 @@
 // A policy as its page has it: what is typed in, and the document that it asks for.
 
 import type { Schemas } from '../api/client';
+import { written } from './number';
 import type { Model } from './privacy';
 
 export type Policy = Schemas['Policy'];
@@ -22,8 +23,8 @@ const line = (column: string, listed: Schemas['BoundedValues']): string =>
 const lines = (text: string): string[] => text.split('\n').map((one) => one.trim());
 const names = (text: string): string[] => lines(text).filter((one) => one !== '');
 
-export function fill(it: Policy): PolicyForm {
-  const text = (value: number | null | undefined): string => (value == null ? '' : String(value));
+export function fill(it: Policy, language = 'en'): PolicyForm {
+  const text = (value: number | null | undefined): string => written(value, language);
   return {
     models: it.models ?? [],
     k_min: text(it.k_min),

@@ -31,23 +31,23 @@ export const de: Texts = {
       listed_value_has_variants: (columns) =>
         `Werte von ${columns} unterscheiden sich von einem genannten sensiblen Wert nur in Groß- und Kleinschreibung, Leer- oder Satzzeichen; sie werden nicht begrenzt. Nennen Sie sie auch, oder berichtigen Sie die Zeilen.`,
       unbounded_sensitive_column: (columns) =>
-        `Das Modell begrenzt keinen Wert von ${columns}; er lässt sich also erschließen. Nehmen Sie die Spalte in das Modell auf.`,
+        `Das Modell begrenzt keinen Wert von ${columns}; solche Werte lassen sich also erschließen. Nehmen Sie sie in das Modell auf.`,
       undeclared_missing: (columns) =>
         `In ${columns} stehen Wörter für fehlende Werte wie „unbekannt“; sie zählen als sensible Werte. Geben Sie sie als fehlende Werte an.`,
       exact_range: (columns) =>
-        `Das äußerste Intervall von ${columns} hat in der Freigabe den genauen kleinsten und größten Wert als Grenzen. Geben Sie einen Wertebereich an, oder runden Sie.`,
+        `Äußerste Intervalle haben in der Freigabe den genauen kleinsten und größten Wert als Grenzen: ${columns}. Geben Sie Wertebereiche an, oder runden Sie.`,
       nearly_unique_column: (columns) =>
-        `${columns}: wird unverändert freigegeben und hat in fast jeder Zeile einen eigenen Wert, kennzeichnet also fast jede Zeile. Lassen Sie die Spalte weg (Rolle „Kennung“), oder machen Sie sie zum Quasi-Identifikator.`,
+        `Unverändert freigegeben, mit einem eigenen Wert in fast jeder Zeile: ${columns}. Das kennzeichnet fast jede Zeile. Lassen Sie es weg (Rolle „Kennung“), oder machen Sie es zum Quasi-Identifikator.`,
       singled_out_rows: (columns) =>
-        `${columns}: wird unverändert freigegeben, und manche Werte, allein oder zu zweit, stehen in nur einer Zeile. Wer sie kennt, findet die Zeile.`,
+        `Unverändert freigegeben, mit Werten, die allein oder zu zweit in nur einer Zeile stehen: ${columns}. Wer sie kennt, findet die Zeile.`,
       unchanged_names_persons: (columns) =>
-        `${columns}: kennzeichnet dem Namen nach Personen und wird unverändert freigegeben, auch wo sich Werte wiederholen. Lassen Sie die Spalte weg (Rolle „Kennung“), oder geben Sie ihr die Rolle „Person“, wenn sie die Person nennt, um die es in der Zeile geht.`,
+        `Dem Namen nach eine Kennung von Personen und unverändert freigegeben, auch wo sich Werte wiederholen: ${columns}. Lassen Sie das weg (Rolle „Kennung“), oder geben Sie der Spalte, die die Person einer Zeile nennt, die Rolle „Person“.`,
       unchanged_tells_hidden: (columns) =>
         `${columns}: Manche dieser Spalten werden unverändert freigegeben und verraten die Werte der anderen, welche die Verallgemeinerung dann nur vor Lesern verbirgt, die nicht wissen, welche Werte zusammengehören. Machen Sie sie zu Quasi-Identifikatoren, oder lassen Sie sie weg (Rolle „Kennung“).`,
       column_at_top: (columns) =>
-        `${columns}: bleibt in jeder Zeile bei der obersten Bezeichnung und sagt also nichts. Geben Sie der Spalte eine Hierarchie, die die Zeilen oben gleichmäßiger teilt, lassen Sie Spalten weg, die niemand braucht, oder verlangen Sie weniger (ein kleineres K oder L, ein größeres C).`,
+        `In jeder Zeile nur die oberste Bezeichnung, die nichts sagt: ${columns}. Wählen Sie Hierarchien, die die Zeilen oben gleichmäßiger teilen, lassen Sie Spalten weg, die niemand braucht, oder verlangen Sie weniger (ein kleineres K oder L, ein größeres C).`,
       repeated_identifier: (columns) =>
-        `Werte von ${columns} kommen in mehreren Zeilen oder mit mehreren Personen vor. Nennt die Spalte die Person, um die es in der Zeile geht, so geben Sie ihr die Rolle „Person“: Die Zeilen einer Person zählen dann für K als eine.`,
+        `Werte von ${columns} kommen in mehreren Zeilen oder mit mehreren Personen vor. Nennt eine solche Spalte die Person, um die es in der Zeile geht, so geben Sie ihr die Rolle „Person“: Die Zeilen einer Person zählen dann für K als eine.`,
       similar_subjects: (columns) =>
         `Kennungen in ${columns} unterscheiden sich nur in Groß- und Kleinschreibung, führenden Nullen oder Zeichen, die man nicht sieht, und zählen als verschiedene Personen. Schreiben Sie sie gleich, wo es eine Person ist.`,
       suppressed_for_confidence: () =>
@@ -194,10 +194,9 @@ export const de: Texts = {
     description: 'Beschreibung',
     columns: 'Spalten',
     columnsHint: 'Fragen Sie bei jeder Spalte: Könnte jemand außerhalb des Krankenhauses diesen Wert eines Patienten kennen? Dann ist sie ein Quasi-Identifikator. Würde es dem Patienten schaden, wenn jemand ihn erfährt? Dann ist sie sensibel.',
-    unique: (columns) =>
-      columns === 1
-        ? 'der Zeilen sind einmalig durch die eine Spalte, die unverändert bleibt.'
-        : `der Zeilen sind einmalig durch die ${String(columns)} Spalten, die unverändert bleiben.`,
+    unique: (columns, isOne) =>
+      isOne ? `der Zeilen sind einmalig durch ${columns} (bleibt unverändert).` : `der Zeilen sind einmalig durch ${columns} zusammen (bleiben unverändert).`,
+    uniqueRemedy: 'Lassen Sie weg oder runden Sie, was der Empfänger nicht braucht, oder machen Sie es zum Quasi-Identifikator.',
     uniquePart: '(der ersten 500.000 Zeilen)',
     create: 'Datensatz anlegen',
     discard: 'Von vorn beginnen',
@@ -433,17 +432,19 @@ export const de: Texts = {
     any: 'sensiblen Wert',
     listed: (values) => `genannten Wert (${values})`,
     listedHidden: 'genannten Wert (hier nicht gezeigt)',
-    lkc: (l, k, c, what, unit) =>
-      `Wer bis zu ${l} Werte von Quasi-Identifikatoren einer Person kennt, findet mindestens ${k} passende ${unit} und erschließt keinen ${what} mit einer Konfidenz über ${c}.`,
-    lkcWithoutSensitive: (l, k, unit) =>
-      `Wer bis zu ${l} Werte von Quasi-Identifikatoren einer Person kennt, findet mindestens ${k} passende ${unit}.`,
+    lkc: (l, k, unit, bound) =>
+      `Wer ${l === '1' ? 'höchstens einen Wert' : `bis zu ${l} Werte`} von Quasi-Identifikatoren einer Person kennt, findet mindestens ${k} passende ${unit}${bound}.`,
+    lkcBound: (c, what, ofPersons) =>
+      ofPersons ? ` und in deren Zeilen keinen ${what} mit einem Anteil über ${c}` : ` und erschließt keinen ${what} mit einer Konfidenz über ${c}`,
+    notBounded: 'Sensible Werte sind nicht begrenzt.',
     kAnonymity: (k, unit) =>
-      `Was immer jemand von den Quasi-Identifikatoren einer Person weiß: Mindestens ${k} ${unit} sind in allen Quasi-Identifikatoren gleich. Sensible Werte sind nicht begrenzt.`,
-    confidenceBounding: (c, what) =>
-      `Was immer jemand von den Quasi-Identifikatoren einer Person weiß: Niemand erschließt einen ${what} mit einer Konfidenz über ${c}.`,
-    alphaK: (k, c, what, unit) =>
-      `Was immer jemand von den Quasi-Identifikatoren einer Person weiß: Mindestens ${k} ${unit} passen, und niemand erschließt einen ${what} mit einer Konfidenz über ${c}.`,
-    kM: (k, m, unit) => `Je ${m} Elemente, die jemand kennt, passen zu mindestens ${k} ${unit}.`,
+      `Was immer jemand von den Quasi-Identifikatoren einer Person weiß: Mindestens ${k} ${unit} sind in allen Quasi-Identifikatoren gleich.`,
+    confidenceBounding: (c, what, ofPersons) =>
+      `Was immer jemand von den Quasi-Identifikatoren einer Person weiß: Niemand ${ofPersons ? `findet in den passenden Zeilen einen ${what} mit einem Anteil` : `erschließt einen ${what} mit einer Konfidenz`} über ${c}.`,
+    alphaK: (k, c, what, unit, ofPersons) =>
+      `Was immer jemand von den Quasi-Identifikatoren einer Person weiß: Mindestens ${k} ${unit} passen, und niemand ${ofPersons ? `findet in deren Zeilen einen ${what} mit einem Anteil` : `erschließt einen ${what} mit einer Konfidenz`} über ${c}.`,
+    kM: (k, m, unit) =>
+      `${m === '1' ? 'Jedes Element, das jemand kennt, passt' : `Je ${m} Elemente, die jemand kennt, passen`} zu mindestens ${k} ${unit}.`,
     tCloseness: (k, t, unit) =>
       `Jede Gruppe hat mindestens ${k} ${unit}, und ihre sensiblen Werte sind verteilt wie in der ganzen Tabelle, bis auf einen Abstand von ${t}.`,
     diversity: (k, l, unit) =>
@@ -542,6 +543,7 @@ export const de: Texts = {
     state: 'Status',
     created: 'Angelegt',
     withdrawn: 'zurückgezogen',
+    from: 'Von',
   },
   release: {
     title: (id) => `Freigabe ${id}`,
@@ -553,6 +555,7 @@ export const de: Texts = {
     suppressed: 'weggelassene Zeilen',
     smallest: 'kleinste Gruppe, die bekannt sein kann',
     confidence: 'höchste Konfidenz',
+    held: (rows) => (rows === 1 ? 'Zeile wartet auf eine spätere Ausgabe' : 'Zeilen warten auf eine spätere Ausgabe'),
     verdict: 'unabhängig geprüft',
     noSensitive: 'es gibt keine sensible Spalte',
     listedOnly: 'nur genannte Werte; andere können häufiger sein',
@@ -590,7 +593,7 @@ export const de: Texts = {
     until: 'Bis',
     unlimited: 'unbefristet',
     revoke: 'Entziehen',
-    revokeOf: (recipient) => `Die Bewilligung von ${recipient} entziehen`,
+    revokeOf: (recipient) => `Die Gewährung an ${recipient} entziehen`,
     recipient: 'Empfänger',
     recipientHint: 'Name oder Kennung der Organisation.',
     allowed: (names) => `Die Richtlinie erlaubt: ${names}`,
@@ -628,6 +631,8 @@ export const de: Texts = {
     averageHint: (ofPersons) => (ofPersons ? 'Gruppen geteilt durch Personen' : 'Gruppen geteilt durch Zeilen'),
     atHighest: 'mit höchstem Risiko',
     perSubject: 'höchste Konfidenz für einen Wert einer Person',
+    perSubjectAbove: (share) => `von den Personen einer Gruppe haben bis zu ${share} einen Wert gemeinsam: C begrenzt nur Anteile an Zeilen`,
+    perSubjectAll: 'unter allen Werten, auch nicht genannten',
     attribute: (column) => `größter Anteil eines Werts von ${column}`,
     byLength: 'Nach der Zahl bekannter Werte',
     known: 'Bekannt',
@@ -660,6 +665,7 @@ export const de: Texts = {
     decided: 'Entschieden',
     because: 'Weil',
   },
+  officerDecides: 'Das entscheidet der Datenschutz.',
   approval: {
     of: 'Erstellt aus',
     full: 'vollständiger Bericht',
@@ -671,6 +677,7 @@ export const de: Texts = {
     together: 'Zusammen mit dem, was Empfänger haben',
     edition: (number) => `Ausgabe ${String(number)} der Publikation`,
     receivers: 'Mit der Genehmigung wird sie sofort veröffentlicht für:',
+    received: 'Sie wurde veröffentlicht für:',
     noReceivers: 'Die Publikation hat derzeit keinen Empfänger.',
     noRecipients: 'Weder eine Gewährung noch eine Publikation noch die Richtlinie nennt einen Empfänger.',
     policy: 'Die Richtlinie',
@@ -730,6 +737,7 @@ export const de: Texts = {
     number: 'Nr.',
     rows: 'Zeilen',
     held: 'Zurückgehalten',
+    heldHint: 'Zeilen können zurückgehalten werden: Eine Ausgabe hat nicht immer alle Zeilen ihres Zeitraums.',
     base: { true: 'neu', false: 'fortgeführt' },
     baseTitle: 'Bezeichnungen',
     published: 'Veröffentlicht',

@@ -22,8 +22,8 @@ export const en = {
     organizations: 'Organizations',
     compare: 'Comparison',
   },
-  /** By code; the service's own text where there is none. */
-  warnings: { of: {} as Readonly<Record<string, (columns: string) => string>>, original: 'Message of the service' },
+  /** By code; the service's own text where there is none. `original` marks it where it is in another language. */
+  warnings: { of: {} as Readonly<Record<string, (columns: string) => string>>, original: '' },
   units: {
     rows: (number: number, text: string) => (number === 1 ? '1 row' : `${text} rows`),
     persons: (number: number, text: string) => (number === 1 ? '1 person' : `${text} persons`),
@@ -155,8 +155,9 @@ export const en = {
     description: 'Description',
     columns: 'Columns',
     columnsHint: 'Ask of each column: could somebody outside the hospital know this value about a patient? Then it is a quasi-identifier. Would it harm the patient if somebody learned it? Then it is sensitive.',
-    unique: (columns: number) =>
-      columns === 1 ? 'of the rows are unique by the one column that stays unchanged.' : `of the rows are unique by the ${String(columns)} columns that stay unchanged.`,
+    unique: (columns: string, isOne: boolean) =>
+      isOne ? `of the rows are unique by ${columns}, which stays unchanged.` : `of the rows are unique by ${columns} together, which stay unchanged.`,
+    uniqueRemedy: 'Leave out or round what the recipient does not need, or make it a quasi-identifier.',
     uniquePart: '(of the first 500,000 rows)',
     create: 'Create dataset',
     discard: 'Start again',
@@ -394,17 +395,20 @@ export const en = {
     any: 'sensitive value',
     listed: (values: string) => `listed value (${values})`,
     listedHidden: 'listed value (not shown here)',
-    lkc: (l: string, k: string, c: string, what: string, unit: string) =>
-      `Somebody who knows up to ${l} values of quasi-identifiers of a person finds at least ${k} matching ${unit}, and infers no ${what} with a confidence above ${c}.`,
-    lkcWithoutSensitive: (l: string, k: string, unit: string) =>
-      `Somebody who knows up to ${l} values of quasi-identifiers of a person finds at least ${k} matching ${unit}.`,
+    lkc: (l: string, k: string, unit: string, bound: string) =>
+      `Somebody who knows ${l === '1' ? 'one value' : `up to ${l} values`} of quasi-identifiers of a person finds at least ${k} matching ${unit}${bound}.`,
+    /** The rest of `lkc`. Of persons, C still bounds shares of rows. */
+    lkcBound: (c: string, what: string, ofPersons: boolean): string =>
+      ofPersons ? `, and in their rows no ${what} with a share above ${c}` : `, and infers no ${what} with a confidence above ${c}`,
+    notBounded: 'Sensitive values are not bounded.',
     kAnonymity: (k: string, unit: string) =>
-      `Whatever somebody knows of the quasi-identifiers of a person, at least ${k} ${unit} are equal in all quasi-identifiers. Sensitive values are not bounded.`,
-    confidenceBounding: (c: string, what: string) =>
-      `Whatever somebody knows of the quasi-identifiers of a person, no ${what} is inferred with a confidence above ${c}.`,
-    alphaK: (k: string, c: string, what: string, unit: string) =>
-      `Whatever somebody knows of the quasi-identifiers of a person, at least ${k} ${unit} match, and no ${what} is inferred with a confidence above ${c}.`,
-    kM: (k: string, m: string, unit: string) => `Any ${m} items that somebody knows match at least ${k} ${unit}.`,
+      `Whatever somebody knows of the quasi-identifiers of a person, at least ${k} ${unit} are equal in all quasi-identifiers.`,
+    confidenceBounding: (c: string, what: string, ofPersons: boolean) =>
+      `Whatever somebody knows of the quasi-identifiers of a person, no ${what} ${ofPersons ? 'has a share of the matching rows' : 'is inferred with a confidence'} above ${c}.`,
+    alphaK: (k: string, c: string, what: string, unit: string, ofPersons: boolean) =>
+      `Whatever somebody knows of the quasi-identifiers of a person, at least ${k} ${unit} match, and no ${what} ${ofPersons ? 'has a share of their rows' : 'is inferred with a confidence'} above ${c}.`,
+    kM: (k: string, m: string, unit: string) =>
+      `${m === '1' ? 'Any item that somebody knows matches' : `Any ${m} items that somebody knows match`} at least ${k} ${unit}.`,
     tCloseness: (k: string, t: string, unit: string) =>
       `Each group has at least ${k} ${unit}, and its sensitive values are distributed as in the whole table, up to a distance of ${t}.`,
     diversity: (k: string, l: string, unit: string) =>
@@ -503,6 +507,7 @@ export const en = {
     state: 'State',
     created: 'Created',
     withdrawn: 'withdrawn',
+    from: 'From',
   },
   release: {
     title: (id: string) => `Release ${id}`,
@@ -514,6 +519,7 @@ export const en = {
     suppressed: 'rows left out',
     smallest: 'smallest group that can be known',
     confidence: 'highest confidence',
+    held: (rows: number): string => (rows === 1 ? 'row waits for a later edition' : 'rows wait for a later edition'),
     verdict: 'verified independently',
     noSensitive: 'there is no sensitive column',
     listedOnly: 'listed values only; others may be more frequent',
@@ -589,6 +595,8 @@ export const en = {
     averageHint: (ofPersons: boolean): string => (ofPersons ? 'groups divided by persons' : 'groups divided by rows'),
     atHighest: 'at the highest risk',
     perSubject: 'highest confidence in a value of one person',
+    perSubjectAbove: (share: string) => `of the persons of a group, up to ${share} share one value: C bounds shares of rows only`,
+    perSubjectAll: 'of all values, also those that are not listed',
     attribute: (column: string) => `largest share of one value of ${column}`,
     byLength: 'By the number of known values',
     known: 'Known',
@@ -621,6 +629,7 @@ export const en = {
     decided: 'Decided',
     because: 'Because',
   },
+  officerDecides: 'The privacy officer decides this.',
   approval: {
     of: 'Made from',
     full: 'full report',
@@ -632,6 +641,7 @@ export const en = {
     together: 'Together with what recipients have',
     edition: (number: number) => `Edition ${String(number)} of the publication`,
     receivers: 'Approval publishes it at once to:',
+    received: 'It was published to:',
     noReceivers: 'The publication currently has no recipient.',
     noRecipients: 'Neither a grant, a publication nor the policy names a recipient.',
     policy: 'The policy',
@@ -691,6 +701,7 @@ export const en = {
     number: 'No.',
     rows: 'Rows',
     held: 'Held back',
+    heldHint: 'Rows can be held back: an edition is not all rows of its period.',
     base: { true: 'new', false: 'continued' },
     baseTitle: 'Labels',
     published: 'Published',

@@ -1,6 +1,8 @@
 // One combination of a sweep, as the API names it.
 
 import type { Schemas } from '../../api/client';
+import { decimal } from '../../model/format';
+import { i18n } from '../../texts/index.svelte';
 
 export interface Combination {
   l?: number;
@@ -20,4 +22,12 @@ export function combinationOf(item: Schemas['SweepItem'], varied: readonly (keyo
 export function variedIn(items: readonly Schemas['SweepItem'][]): (keyof Combination)[] {
   const names = ['recoding', 'objective', 'l', 'k', 'c'] as const;
   return names.filter((name) => new Set(items.map((item) => item[name] ?? null)).size > 1);
+}
+
+/** A parameter in words, such as `K 5`, or its value alone. */
+export function wordsOf(name: string, value: string | number | null | undefined, isAlone = false): string {
+  const words: Readonly<Record<string, string>> = i18n.t.newJob.recodings;
+  if (name.length > 1) return words[value ?? '?'] ?? String(value ?? '–');
+  const shown = value == null ? '–' : decimal(Number(value), 12);
+  return isAlone ? shown : `${name.toUpperCase()} ${shown}`;
 }

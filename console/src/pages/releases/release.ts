@@ -1,6 +1,10 @@
 // A release's documents, and the parts of them that the schema leaves open.
 
 import { api, read, type Schemas } from '../../api/client';
+import { time } from '../../model/format';
+import { parameters } from '../../model/meaning';
+import { MODELS, type Model } from '../../model/privacy';
+import { i18n } from '../../texts/index.svelte';
 
 export type Release = Schemas['ReleaseDocument'];
 
@@ -12,6 +16,12 @@ export interface Verification {
 
 export function verificationOf(release: Release): Verification {
   return (release.verification ?? {}) as Verification;
+}
+
+/** Its name; without one its model, parameters and time. */
+export function titleOf({ name, privacy, created_at }: Pick<Release, 'name' | 'privacy' | 'created_at'>): string {
+  const { model } = privacy as { model?: Model };
+  return name ?? [model && i18n.t.newJob.models[model], parameters(privacy), time(created_at)].filter(Boolean).join(', ');
 }
 
 /** Its report; the service notes that the caller has it. */
@@ -29,6 +39,12 @@ export function hasSensitive(codebook: Release['codebook']): boolean {
 /** Whether the model bounds listed values only, so that others may be inferred. */
 export function listsValues(privacy: unknown): boolean {
   return (privacy as { sensitive_values?: object | null } | null | undefined)?.sensitive_values != null;
+}
+
+/** The greatest confidence that the model allows; `undefined` where it bounds none, or in other terms. */
+export function greatestAllowed(privacy: unknown): number | undefined {
+  const { model, c, alpha } = (privacy ?? {}) as { model?: Model; c?: number; alpha?: number };
+  return model !== undefined && MODELS[model].bounds ? (c ?? alpha) : undefined;
 }
 
 /** The path of a table in a format. */
