@@ -191,6 +191,13 @@ impl Policy {
             Code::BelowPolicy,
             faults.map(|detail| Fault::at(pointer, detail)).collect(),
         )
+        .map_err(|problem| Problem {
+            detail: format!(
+                "{}; a finished release cannot be changed: make another one, by a job that meets the policy",
+                problem.detail
+            ),
+            ..problem
+        })
     }
 
     /// Whether an organization of this name and id may get grants.

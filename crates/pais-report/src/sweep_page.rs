@@ -126,7 +126,7 @@ impl SweepPage {
                 @for (name, table) in &best {
                     p {
                         "Best: " strong { (name) } ", which loses " (percent(table.loss))
-                        " of the detail; the chance to pick the right record is at most "
+                        " of the detail; the chance to pick the right one of those that fit is at most "
                         (percent_at_most(table.risk())) "."
                     }
                 }
@@ -233,7 +233,7 @@ impl SweepPage {
         let best = of(&[Rank::Best], None).next().filter(|_| is_alone);
         Chart {
             title: "Detail lost against risk; nearer to the lower left corner is better".to_owned(),
-            x: Axis::linear("chance to pick the right record", true),
+            x: Axis::linear("chance to pick the right one", true),
             y: Axis::linear("detail lost (NCP)", true),
             series,
             marked: best.map(|point| point.0),
@@ -253,7 +253,7 @@ impl SweepPage {
             let figures = match one.table {
                 Some(table) => [
                     percent(table.loss),
-                    percent(table.risk()),
+                    percent_at_most(table.risk()),
                     table.smallest.to_string(),
                     percent(table.dr),
                     table.suppressed.to_string(),

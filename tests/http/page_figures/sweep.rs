@@ -124,7 +124,7 @@ async fn a_sweep() {
     assert!(best.iter().any(Option::is_some));
     for (one, figures) in best.into_iter().flatten() {
         page.take(&format!(
-            "Best: {}, which loses {} of the detail; the chance to pick the right record is at most {}.",
+            "Best: {}, which loses {} of the detail; the chance to pick the right one of those that fit is at most {}.",
             one.name,
             percent(figures.loss),
             at_most(figures.risk())
@@ -143,7 +143,7 @@ async fn a_sweep() {
             Some(figures) => page.take_row(&[
                 &one.name,
                 &percent(figures.loss),
-                &percent(figures.risk()),
+                &at_most(figures.risk()),
                 &figures.smallest.to_string(),
                 &percent(figures.dr),
                 &figures.suppressed.to_string(),
