@@ -9,7 +9,9 @@ use crate::definition::{ColumnKind, ColumnRole};
 use crate::reimport::{labelled, table_of};
 use crate::rejection::Fault;
 use crate::schema::{Schema, SchemaColumn, items};
-use crate::table::{Column, Form, ReadError, ReadErrorKind, ReleasedColumn, ReleasedTable, Table};
+use crate::table::{
+    Column, Form, NULL_CODE, ReadError, ReadErrorKind, ReleasedColumn, ReleasedTable, Table,
+};
 use crate::taxonomy::{Interval, MISSING_LABEL, SUPPRESSED_LABEL, Tree};
 
 /// The schema for reading a file of raw rows with these columns for [`transform`]: the quasi-identifiers of the
@@ -126,8 +128,8 @@ struct CutMap<'a> {
     labels: HashMap<&'a str, Option<Interval>>,
     /// The label that covers every value, if the cut is that label alone.
     topmost: Option<&'a str>,
-    /// The label of a missing value.
-    of_missing: &'a str,
+    /// The label of a missing value; `None` if the cut has none.
+    of_missing: Option<&'a str>,
     tree: Option<Arc<Tree>>,
 }
 
@@ -149,10 +151,13 @@ impl<'a> CutMap<'a> {
             [label] => Some(&**label).filter(is_interval),
             _ => None,
         };
+        let missing = || labels.iter().find(|label| **label == MISSING_LABEL);
         let of_missing = match spec.kind {
             // Nothing is known about its items.
-            ColumnKind::Set => "",
-            _ => topmost.or(outermost).unwrap_or(MISSING_LABEL),
+            ColumnKind::Set => Some(""),
+            _ => topmost
+                .or(outermost)
+                .or_else(|| missing().map(String::as_str)),
         };
         let labels = labels.iter().map(|label| (&**label, covered(label)));
         Self {
@@ -168,15 +173,21 @@ impl<'a> CutMap<'a> {
     fn column(&self, column: Column, first_line: u64, faults: &mut Vec<Fault>) -> Column {
         let label = |text: &str| self.label(text).map(Cow::into_owned);
         let at = |line| Fault::cell(line, &*self.spec.name, self.why_unknown());
+        let null = column.codes.iter().position(|code| *code == NULL_CODE);
+        if let Some(row) = null.filter(|_| self.of_missing.is_none()) {
+            faults.push(at(first_line + row as u64));
+        }
         let mut column = labelled(column, label, first_line, at, faults);
-        column.replace_null(self.of_missing);
+        if let Some(label) = self.of_missing {
+            column.replace_null(label);
+        }
         column
     }
 
     /// The label of a cell; `None` if the cut has none for it.
     fn label<'t>(&'t self, text: &'t str) -> Option<Cow<'t, str>> {
         if self.spec.is_missing(text) || text == MISSING_LABEL {
-            return Some(self.of_missing.into());
+            return self.of_missing.map(Cow::Borrowed);
         }
         let value = self.spec.canonical(text);
         if self.spec.kind != ColumnKind::Set {

@@ -203,6 +203,22 @@ fn numbers_and_dates_are_mapped_by_the_codebook_alone() {
     );
 }
 
+/// A label that no released row has would single the row out.
+#[test]
+fn a_missing_value_needs_a_label_of_the_cut() {
+    let ages = json!(["[0,60)", "[60,120]"]);
+    let cut = json!({"job": ["Blue", "White"], "age": ages, "town": ["Linz", "Graz"]});
+    let rows = "job,age,town\nMover,3,Linz\n?,3,Linz\nMover,,Linz\nMover,3,\nMover,3,?\n";
+    let places = [(3, "job"), (4, "age"), (5, "town"), (6, "town")];
+    let places = places.map(|(line, column)| (line, column.to_owned()));
+    assert_eq!(mapped(cut, rows, true), Err(places.to_vec()));
+    let cut = json!({"job": ["Blue", "?"], "age": ["[0,120]"], "town": ["Linz", "?"]});
+    assert_eq!(
+        mapped(cut, "job,age,town\n?,,\n", true).unwrap(),
+        "job,age,town\n?,\"[0,120]\",?\n"
+    );
+}
+
 #[test]
 fn labels_are_mapped_by_the_taxonomy_of_the_datasets_schema() {
     let cut = json!({"job": ["Blue", "Doctor", "Lawyer", "Grey"], "zip": ["251*", "26*"]});
