@@ -49,6 +49,11 @@ impl Interval {
         self.lo <= value && (value < self.hi || (self.closed && value == self.hi))
     }
 
+    /// Whether all numbers of the interval are less than `value`.
+    pub(crate) fn is_below(&self, value: f64) -> bool {
+        self.hi < value || (self.hi == value && !self.closed)
+    }
+
     /// Whether `other` is a subset of this interval.
     pub fn encloses(&self, other: &Self) -> bool {
         self.scale == other.scale

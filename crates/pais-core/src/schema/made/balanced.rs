@@ -89,7 +89,7 @@ impl Leaves {
                     let Some(number) = position(value) else {
                         continue;
                     };
-                    let after = ranges.partition_point(|range| range.hi <= number);
+                    let after = ranges.partition_point(|range| range.is_below(number));
                     if let Some(rows) = rows.get_mut(after) {
                         *rows += of_value;
                     }
