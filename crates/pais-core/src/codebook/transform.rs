@@ -1,7 +1,7 @@
 //! Maps new raw rows through the cut of a release with global recoding.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use super::{Codebook, CodebookColumn};
@@ -55,7 +55,7 @@ pub fn input_schema(codebook: &Codebook, raw: &Schema, names: &[String]) -> Sche
 ///
 /// # Errors
 /// [`ReadErrorKind::Cells`] for cells that have no label in the cut, with line and column, and
-/// [`ReadErrorKind::Malformed`] where a taxonomy cannot be made.
+/// [`ReadErrorKind::Malformed`] where a taxonomy cannot be made, and for a cut with intervals that overlap.
 pub fn transform(
     codebook: &Codebook,
     cut: &BTreeMap<String, Vec<String>>,
@@ -73,7 +73,7 @@ pub fn transform(
         let (form, column) = match (known.role, cut.get(&known.name)) {
             (ColumnRole::Identifier | ColumnRole::Subject, _) => continue,
             (ColumnRole::QuasiIdentifier, Some(labels)) => {
-                let map = CutMap::new(known, labels, spec);
+                let map = CutMap::new(known, labels, spec)?;
                 let form = match spec.kind {
                     ColumnKind::Set => Form::untouched(spec),
                     _ => Form::Generalized,
@@ -124,8 +124,9 @@ fn with_trees(
 /// The cut of one column, for mapping values.
 struct CutMap<'a> {
     spec: &'a SchemaColumn,
-    /// Each label with the numbers or dates that it covers; `None` if a taxonomy defines it.
-    labels: HashMap<&'a str, Option<Interval>>,
+    labels: HashSet<&'a str>,
+    /// The numbers or dates that labels cover, in ascending order, with the labels. No two overlap.
+    intervals: Vec<(Interval, &'a str)>,
     /// The label that covers every value, if the cut is that label alone.
     topmost: Option<&'a str>,
     /// The label of a missing value; `None` if the cut has none.
@@ -134,7 +135,11 @@ struct CutMap<'a> {
 }
 
 impl<'a> CutMap<'a> {
-    fn new(known: &'a CodebookColumn, labels: &'a [String], spec: &'a SchemaColumn) -> Self {
+    fn new(
+        known: &'a CodebookColumn,
+        labels: &'a [String],
+        spec: &'a SchemaColumn,
+    ) -> Result<Self, ReadError> {
         let is_root = |label: &&String| match (&known.taxonomy, &spec.tree) {
             (Some(root), _) => root.label == **label,
             (None, Some(tree)) => *tree.nodes()[0].label == ***label,
@@ -143,7 +148,6 @@ impl<'a> CutMap<'a> {
         let topmost = labels.iter().find(is_root).map(String::as_str);
         let tree = spec.balanced_with_labels(&labels.iter().map(String::as_str).collect());
         let tree = tree.or_else(|| spec.tree.clone());
-        let covered = |label: &str| Interval::of_label(label, spec.kind.scale()?);
         // The outermost interval covers missing values, too: it is the whole cut.
         let scale = spec.kind.scale();
         let is_interval = |label: &&str| scale.is_some_and(|scale| scale.value(label).is_none());
@@ -159,14 +163,23 @@ impl<'a> CutMap<'a> {
                 .or(outermost)
                 .or_else(|| missing().map(String::as_str)),
         };
-        let labels = labels.iter().map(|label| (&**label, covered(label)));
-        Self {
+        let labels: HashSet<&str> = labels.iter().map(String::as_str).collect();
+        let covered = |&label: &&'a str| Some((Interval::of_label(label, scale?)?, label));
+        let mut intervals: Vec<(Interval, &str)> = labels.iter().filter_map(covered).collect();
+        intervals.sort_by(|(one, _), (other, _)| one.lo.total_cmp(&other.lo));
+        let mut pairs = intervals.windows(2);
+        if pairs.any(|pair| !pair[0].0.is_below(pair[1].0.lo)) {
+            let detail = format!("the cut of `{}` has labels that overlap", spec.name);
+            return Err(ReadError::new(ReadErrorKind::Malformed, detail));
+        }
+        Ok(Self {
             spec,
             of_missing,
-            labels: labels.collect(),
+            labels,
+            intervals,
             topmost,
             tree,
-        }
+        })
     }
 
     /// The column with labels in place of values. Faults are added for values without one.
@@ -207,19 +220,18 @@ impl<'a> CutMap<'a> {
 
     /// The label of a value in its one form.
     fn label_of(&self, value: &str) -> Option<&str> {
-        if let Some((label, _)) = self.labels.get_key_value(value) {
+        if let Some(label) = self.labels.get(value) {
             return Some(label);
         }
         let number = self.spec.kind.scale().and_then(|scale| scale.value(value));
-        let covers = |interval: &Option<Interval>| {
-            let pair = number.zip(*interval);
-            pair.is_some_and(|(number, interval)| interval.contains(number))
-        };
-        let covering = self.labels.iter().find(|(_, cover)| covers(cover));
-        if let Some((label, _)) = covering {
-            return Some(label);
-        }
-        self.above(value)
+        let covering = number.and_then(|number| {
+            let before = |(interval, _): &(Interval, &str)| interval.is_below(number);
+            let place = self.intervals.partition_point(before);
+            let (interval, label) = self.intervals.get(place)?;
+            interval.contains(number).then_some(*label)
+        });
+        covering
+            .or_else(|| self.above(value))
             .or(self.topmost.filter(|_| self.is_value(number)))
     }
 
@@ -235,7 +247,7 @@ impl<'a> CutMap<'a> {
         let mut node = Some(tree.leaf(self.spec.leaf(value)?));
         while let Some(id) = node {
             let label = &*tree.node(id).label;
-            if let Some((label, _)) = self.labels.get_key_value(label) {
+            if let Some(label) = self.labels.get(label) {
                 return Some(label);
             }
             node = tree.node(id).parent;

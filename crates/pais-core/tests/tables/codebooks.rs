@@ -203,6 +203,22 @@ fn numbers_and_dates_are_mapped_by_the_codebook_alone() {
     );
 }
 
+/// The error names the column and no row.
+#[test]
+fn a_cut_whose_labels_overlap_is_refused() {
+    for ages in [
+        ["[0,60)", "[50,120]"],
+        ["[0,60]", "[60,120]"],
+        ["[0,60)", "[0,60]"],
+    ] {
+        let cut = json!({"age": ages});
+        assert_eq!(mapped(cut, "age\n55\n", false), Err(Vec::new()), "{ages:?}");
+    }
+    let cut = json!({"age": ["[60,120]", "[30,60)", "[0,30)", "[0,30)"]});
+    let found = mapped(cut, "age\n29\n30\n120\n", false).unwrap();
+    assert_eq!(found, "age\n\"[0,30)\"\n\"[30,60)\"\n\"[60,120]\"\n");
+}
+
 /// A label that no released row has would single the row out.
 #[test]
 fn a_missing_value_needs_a_label_of_the_cut() {
