@@ -8,8 +8,8 @@ use pais_core::schema::Schema;
 use pais_io::read::csv;
 
 use super::{
-    FoundRecoding, PrivacyFinding, ReleaseTables, ReleaseVerification, Undecided, UndecidedReason,
-    verify_release,
+    FoundRecoding, PrivacyFinding, ReleaseError, ReleaseTables, ReleaseVerification, Undecided,
+    UndecidedReason, verify_release,
 };
 
 const SCHEMA: &[u8] = br#"{"name": "visits", "columns": [
@@ -246,6 +246,15 @@ const COUNTS: &str = "group_id,diagnosis,count\n1,cold,1\n1,flu,2\n2,cold,1\n2,f
 
 /// Groups of three rows: those of patients p1, p1, p2, and those of p3, p4, p5.
 fn verify_anatomy(k: u64, raw: &str, counts: &str) -> ReleaseVerification {
+    verify_anatomy_until(k, raw, counts, &Cancellation::new()).unwrap()
+}
+
+fn verify_anatomy_until(
+    k: u64,
+    raw: &str,
+    counts: &str,
+    cancellation: &Cancellation,
+) -> Result<ReleaseVerification, ReleaseError> {
     let schema = schema();
     let job = format!(r#"{{"privacy": {{"model": "l_diversity", "k": {k}, "l": 2}}}}"#);
     let job: JobDefinition = json::parse(job.as_bytes()).unwrap();
@@ -264,7 +273,7 @@ fn verify_anatomy(k: u64, raw: &str, counts: &str) -> ReleaseVerification {
     let counts = vec![anatomized::released("st_diagnosis", &read_by, table)];
     let release = ReleaseTables::Anatomized { qit, counts };
     let raw = csv::read_table(&schema, raw.as_bytes()).unwrap();
-    verify_release(&schema, &job, &release, Some(raw), &Cancellation::new()).unwrap()
+    verify_release(&schema, &job, &release, Some(raw), cancellation)
 }
 
 #[test]
@@ -290,4 +299,12 @@ fn counts_whose_sum_is_out_of_range_do_not_match() {
     };
     assert_eq!(recoding, Some(wrong));
     assert!(found.fails());
+}
+
+#[test]
+fn the_rows_of_an_anatomy_are_not_assigned_after_a_request_to_stop() {
+    let cancellation = Cancellation::new();
+    cancellation.cancel();
+    let found = verify_anatomy_until(2, RAW, COUNTS, &cancellation);
+    assert_eq!(found.err(), Some(ReleaseError::Cancelled));
 }
