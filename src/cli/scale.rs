@@ -121,6 +121,7 @@ mod with_engine {
     use crate::cli::bar::Bar;
     use crate::cli::new_file::NewFile;
     use crate::cli::output::{self, in_file};
+    use crate::cli::process;
 
     /// Anonymizes, and writes the release, its report and its steps; nothing is written unless the
     /// verifier accepts the files.
@@ -128,6 +129,8 @@ mod with_engine {
     /// # Errors
     /// A problem where the run fails, an unreadable file otherwise.
     pub(crate) fn run(run: &ScaledRun<'_>) -> Result<(), Failure> {
+        // The rows of a large release are put into their order in up to 1,024 files at once.
+        process::raise_open_files();
         let MemorySize(memory) = run.executors.memory;
         let executors = executors(run.executors)?;
         let task = ScaleTask {

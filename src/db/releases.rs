@@ -47,8 +47,9 @@ pub struct EditionPlace {
     pub publication_id: PublicationId,
     /// The number of the edition.
     pub number: u32,
-    /// Rows that wait for a later edition, for the holder's organization.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Rows that wait for a later edition; `None` for a recipient. Its own document has it.
+    #[serde(default, skip_serializing)]
+    #[schema(ignore)]
     pub held_back_rows: Option<u64>,
 }
 

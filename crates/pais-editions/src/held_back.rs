@@ -10,11 +10,13 @@
 //!
 //! This only chooses. Whether the model holds is decided by [`pais_verify::compose`].
 
+use std::borrow::Cow;
 use std::iter;
 use std::sync::{Mutex, PoisonError};
 
 use hashbrown::{HashMap, HashSet};
 use pais_core::cancellation::{Cancellation, Stopped};
+use pais_core::look_alike::visible_text;
 use pais_core::model::{Lkc, MissingSensitive, PrivacyModel};
 use pais_core::parallel;
 use pais_core::subsets::{self, choose};
@@ -350,8 +352,34 @@ struct BoundedValues<'a> {
 struct Cell {
     release: u32,
     column: u32,
-    /// The code of the value; `None` if it is not bounded.
+    /// The number of the value; `None` if it is not bounded.
     bounded: Option<u32>,
+}
+
+/// By code of a sensitive column, and last for null: the number of the value if the model bounds it, as the verifier
+/// reads it. Texts that look alike are one value. `None` for a cell that does not count, because it is missing.
+fn readings(column: &ReleasedColumn, model: &Lkc) -> Vec<Option<Option<u32>>> {
+    let words = column.missing.iter().map(|word| visible_text(word));
+    let words: HashSet<Cow<str>> = words.collect();
+    let listed = model.sensitive_values.as_ref().map(|listed| {
+        let listed = listed.iter().filter(|(name, _)| **name == *column.name);
+        let values = listed.flat_map(|(_, values)| values);
+        values.map(|value| visible_text(value)).collect()
+    });
+    let listed: Option<HashSet<Cow<str>>> = listed;
+    let missing = (model.missing_sensitive == MissingSensitive::Counted).then_some(None);
+    let mut numbers: HashMap<Cow<str>, u32> = HashMap::new();
+    let texts = column.column.dictionary.iter();
+    let values = texts.map(|text| {
+        let text = visible_text(text);
+        if words.contains(&text) {
+            return missing;
+        }
+        let is_bounded = listed.as_ref().is_none_or(|listed| listed.contains(&text));
+        let fresh = numbers.len() as u32;
+        Some(is_bounded.then(|| *numbers.entry(text).or_insert(fresh)))
+    });
+    values.chain([missing]).collect()
 }
 
 impl<'a> BoundedValues<'a> {
@@ -359,7 +387,8 @@ impl<'a> BoundedValues<'a> {
         let mut of_person: HashMap<u32, Vec<Cell>> = HashMap::new();
         let releases = history.releases();
         let names = history.new.sensitive.iter();
-        let columns: Vec<_> = names.filter_map(|name| history.raw.column(name)).collect();
+        let columns = names.filter_map(|name| history.raw.column(name));
+        let columns: Vec<_> = columns.map(|it| (it, readings(it, model))).collect();
         for (release, known) in (0..).zip(releases) {
             for &row in &known.source_rows {
                 let person = history.raw.person(row);
@@ -367,26 +396,15 @@ impl<'a> BoundedValues<'a> {
                     continue;
                 }
                 let cells = of_person.entry(person).or_default();
-                for (number, column) in (0..).zip(&columns) {
-                    let code = column.column.codes[row as usize];
-                    let text = column.column.dictionary.get(code as usize);
-                    let text = text.filter(|text| !column.is_missing(text));
-                    if text.is_none() && model.missing_sensitive == MissingSensitive::Excluded {
-                        continue;
+                for (number, (column, readings)) in (0..).zip(&columns) {
+                    let code = column.column.codes[row as usize] as usize;
+                    if let Some(bounded) = readings[code.min(readings.len() - 1)] {
+                        cells.push(Cell {
+                            release,
+                            column: number,
+                            bounded,
+                        });
                     }
-                    let is_bounded = |text: &str| match &model.sensitive_values {
-                        None => true,
-                        Some(listed) => listed
-                            .iter()
-                            .filter(|(name, _)| **name == *column.name)
-                            .any(|(_, values)| values.iter().any(|value| *value == *text)),
-                    };
-                    let bounded = text.is_some_and(|text| is_bounded(text)).then_some(code);
-                    cells.push(Cell {
-                        release,
-                        column: number,
-                        bounded: bounded.filter(|code| *code != NULL_CODE),
-                    });
                 }
             }
         }
@@ -669,9 +687,38 @@ impl<K: Ord> Counts<K> {
 #[cfg(test)]
 mod tests {
     use pais_core::cancellation::Cancellation;
+    use pais_core::model::{Lkc, MissingSensitive};
+    use pais_core::table::{Column, Form, ReleasedColumn};
     use pais_verify::VerifyError;
 
-    use super::{Condition, GroupRule, Labels, Member};
+    use super::{Condition, GroupRule, Labels, Member, readings};
+
+    /// The verifier counts texts that look alike as one value.
+    #[test]
+    fn texts_that_look_like_a_listed_value_are_bounded() {
+        let texts = ["HIV", "flu", "HIV\u{200b}", "?\u{200b}"];
+        let column = ReleasedColumn {
+            name: "ill".into(),
+            form: Form::Text,
+            column: Column {
+                dictionary: texts.map(Box::from).to_vec(),
+                codes: (0..4).collect(),
+            },
+            missing: vec!["?".into()],
+        };
+        let mut model = Lkc::new(1, 2, 0.5).unwrap();
+        let listed = [("ill".to_owned(), vec!["HIV".to_owned()])];
+        model.sensitive_values = Some(listed.into());
+        let (hiv, flu) = (Some(Some(0)), Some(None));
+        model.missing_sensitive = MissingSensitive::Excluded;
+        assert_eq!(readings(&column, &model), [hiv, flu, hiv, None, None]);
+        model.missing_sensitive = MissingSensitive::Counted;
+        assert_eq!(readings(&column, &model), [hiv, flu, hiv, flu, flu]);
+        model.sensitive_values = None;
+        let flu = Some(Some(1));
+        let missing = Some(None);
+        assert_eq!(readings(&column, &model), [hiv, flu, hiv, missing, missing]);
+    }
 
     /// One person with 100 columns, of which 5 are known: 75 million sets of columns, which are not listed.
     #[test]

@@ -6,6 +6,7 @@
 
 use rustc_hash::FxHashMap;
 
+use pais_core::cancellation::Cancellation;
 use pais_core::table::{Column, ReleasedTable};
 
 use super::anatomy::{AnatomyError, SensitiveCounts, group_ids};
@@ -13,7 +14,7 @@ use super::assignment::refine_by_cells;
 use super::lists::Lists;
 use super::original::OriginalColumn;
 use super::source_rows::NOWHERE;
-use super::truthfulness::column;
+use super::truthfulness::{TruthError, column};
 
 /// Maximum number of choices that are tried for rows that are equal in all exact columns.
 const BUDGET: u64 = 1 << 24;
@@ -46,16 +47,18 @@ pub(super) struct SensitiveTable<'a> {
 /// table contains unchanged.
 ///
 /// # Errors
-/// [`AnatomyError`] for malformed tables, and where too many rows are alike.
+/// [`AnatomyError`] for malformed tables, where too many rows are alike, and with [`TruthError::Stopped`].
 pub(super) fn assign_anatomy(
     qit: &ReleasedTable,
     exact: &[OriginalColumn],
     sensitive: &[SensitiveTable],
     raw_rows: usize,
+    cancellation: &Cancellation,
 ) -> Result<AnatomyAssignment, AnatomyError> {
     let mut ids = vec![0u32; raw_rows + qit.rows];
     let mut classes = 1;
     for raw in exact {
+        cancellation.check().map_err(TruthError::from)?;
         classes = refine_by_cells(&mut ids, classes, raw.cells, column(qit, raw.name)?);
     }
     let groups = group_ids(qit)?;
@@ -87,7 +90,8 @@ pub(super) fn assign_anatomy(
     counts_met &= made_up == 0;
     let interchangeable = alike.iter().map(|it| it.raw.to_vec()).collect();
     if counts_met {
-        counts_met = assign_alike(alike, &groups, &mut remaining, &mut source_rows)?;
+        let sources = &mut source_rows;
+        counts_met = assign_alike(alike, &groups, &mut remaining, sources, cancellation)?;
     }
     Ok(AnatomyAssignment {
         made_up,
@@ -103,8 +107,11 @@ struct RemainingCounts<'a>(Vec<SensitiveCounts<'a>>);
 impl RemainingCounts<'_> {
     /// Whether the counts of each table add up to `rows`.
     fn total_is(&self, rows: u64) -> bool {
-        let mut totals = self.0.iter().map(|counts| counts.published.values().sum());
-        totals.all(|total: u64| total == rows)
+        self.0.iter().all(|counts| {
+            let mut counts = counts.published.values();
+            // The counts are from a file, so their sum may be out of range.
+            counts.try_fold(0u64, |total, &count| total.checked_add(count)) == Some(rows)
+        })
     }
 
     /// Assigns a raw row to a group. Returns `false` and changes nothing if a count is used up.
@@ -151,6 +158,7 @@ fn assign_alike(
     groups: &[u64],
     remaining: &mut RemainingCounts,
     source_rows: &mut [u32],
+    cancellation: &Cancellation,
 ) -> Result<bool, AnatomyError> {
     let mut classes = Vec::with_capacity(alike.len());
     let mut rows: Vec<(usize, u32)> = Vec::new();
@@ -178,6 +186,7 @@ fn assign_alike(
     let mut next = 0;
     let mut budget = BUDGET;
     while chosen.len() < rows.len() {
+        cancellation.check().map_err(TruthError::from)?;
         let (class, row) = rows[chosen.len()];
         let places = &mut classes[class].places;
         let choice = (next..places.len()).find(|&place| match places[place] {

@@ -1,6 +1,7 @@
 //! Truthfulness of a table whose rows are in an unknown order: finds whether each row can be
 //! assigned a raw row of its own.
 
+use pais_core::cancellation::Cancellation;
 use pais_core::table::codes::RowCodes;
 use pais_core::table::{Column, ReleasedColumn, ReleasedTable};
 use pais_core::with_codes;
@@ -47,21 +48,24 @@ pub(super) struct Assignment {
 /// columns, about *n* log *n* in their number *n* where most labels are narrow.
 ///
 /// # Errors
-/// [`TruthError`] for a column that the finished table does not have exactly once.
+/// [`TruthError`] for a column that the finished table does not have exactly once, and
+/// [`TruthError::Stopped`].
 pub(super) fn assign(
     released: &ReleasedTable,
     original: &Original,
+    cancellation: &Cancellation,
 ) -> Result<Assignment, TruthError> {
     let labelled: Vec<LabelledColumn> = original
         .quasi_identifiers
         .iter()
         .map(|raw| Ok(LabelledColumn::new(raw, column(released, raw.name)?)))
         .collect::<Result<_, TruthError>>()?;
-    let found = assign_labelled(released, original, &labelled, MissingCells::OwnLabel)?;
+    let assign = |missing| assign_labelled(released, original, &labelled, missing, cancellation);
+    let found = assign(MissingCells::OwnLabel)?;
     if found.made_up == 0 || !labelled.iter().any(LabelledColumn::is_ambiguous) {
         return Ok(found);
     }
-    let other = assign_labelled(released, original, &labelled, MissingCells::EveryLabel)?;
+    let other = assign(MissingCells::EveryLabel)?;
     Ok(if other.made_up < found.made_up {
         other
     } else {
@@ -74,14 +78,17 @@ fn assign_labelled(
     original: &Original,
     labelled: &[LabelledColumn],
     missing: MissingCells,
+    cancellation: &Cancellation,
 ) -> Result<Assignment, TruthError> {
     let mut ids = vec![0u32; original.rows + released.rows];
     let mut classes = 1;
     for raw in &original.untouched {
+        cancellation.check()?;
         classes = refine_by_cells(&mut ids, classes, raw.cells, column(released, raw.name)?);
     }
     let mut open: Vec<MatchedColumn> = Vec::new();
     for column in labelled {
+        cancellation.check()?;
         let Some(cut) = column.cut(missing) else {
             open.push(MatchedColumn::Labels(column));
             continue;
@@ -117,7 +124,7 @@ fn assign_labelled(
                     .collect()
             },
         };
-        source_rows::by_matching(&raw, &finished, classes, &open)
+        source_rows::by_matching(&raw, &finished, classes, &open, cancellation)?
     };
     let made_up = found.of_row.iter().filter(|&&row| row == NOWHERE);
     let made_up = made_up.count();

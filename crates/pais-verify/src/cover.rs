@@ -88,11 +88,9 @@ impl Cover {
                 missing: of_missing,
             },
             Self::Numbers { interval, missing } => {
-                let start = values.partition_point(|&value| value < interval.lo);
-                let end = values
-                    .partition_point(|&value| value < interval.lo || interval.contains(value));
+                let places = interval.places(values);
                 Span {
-                    codes: start as u32..end as u32,
+                    codes: places.start as u32..places.end as u32,
                     missing: of_missing.filter(|_| *missing),
                 }
             }

@@ -6,7 +6,7 @@ use pais_core::cancellation::Cancellation;
 use pais_core::table::{Column, ReleasedTable};
 
 use crate::classes::{Classes, Values};
-use crate::persons::{CountedTable, Persons};
+use crate::persons::{CountedTable, alone_by, persons_of};
 use crate::verification::VerifyError;
 
 /// The rows of a table by their equal values of some columns.
@@ -59,14 +59,14 @@ impl<'t> EquivalenceClasses<'t> {
     ) -> Result<f64, VerifyError> {
         let counted = table.into();
         let columns = Values::new_all(counted.table, names)?;
-        let (alone, all) = match Persons::new(counted)? {
+        let (alone, all) = match persons_of(counted)? {
             None => {
                 let alone = self.classes.alone_by(&columns, cancellation)?;
                 (alone, counted.table.rows)
             }
             Some(persons) => {
-                let alone = persons.alone_by(&self.classes, &columns, cancellation)?;
-                (alone, persons.count())
+                let alone = alone_by(&persons, &self.classes, &columns, cancellation)?;
+                (alone, persons.codes())
             }
         };
         Ok(alone as f64 / all.max(1) as f64)

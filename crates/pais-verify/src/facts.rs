@@ -18,7 +18,7 @@ use hashbrown::HashMap;
 use pais_core::cancellation::Cancellation;
 use pais_core::model::{Confidence, KmAnonymity, MissingSensitive};
 use pais_core::schema::items;
-use pais_core::table::Form;
+use pais_core::table::{Form, SubjectCounter, Subjects};
 
 use super::LkcRequirement;
 use super::classes::{Classes, Values};
@@ -26,7 +26,7 @@ use super::combinations::{Combinations, Group, Part, Search};
 use super::lists::{DividedGroup, Divider, Lists, PartOrder};
 use super::lkc::unsearched;
 use super::model_columns::ModelColumns;
-use super::persons::{CountedTable, PersonCounter, Persons, class_sizes};
+use super::persons::{CountedTable, class_sizes, persons_of};
 use super::sensitive::ConfidenceMeter;
 use super::verification::{
     ColumnValue, VIOLATION_CAP, Verification, VerifyError, WORST_GROUPS, WorstGroup,
@@ -108,7 +108,7 @@ impl FactModel {
     ) -> Result<Verification, VerifyError> {
         let table = counted.table;
         let requirement = &self.requirement;
-        let persons = Persons::new(counted)?;
+        let persons = persons_of(counted)?;
         let ModelColumns {
             quasi_identifiers,
             sensitive,
@@ -128,7 +128,7 @@ impl FactModel {
             known: Vec::new(),
             persons: persons
                 .as_ref()
-                .map(|persons| (persons, PersonCounter::new(persons.count()))),
+                .map(|persons| (persons, SubjectCounter::new(persons.codes()))),
             meters: ConfidenceMeter::all(table, sensitive, requirement)?,
             divider: Divider::new(facts.names.len(), PartOrder::OfKeys),
             cancellation,
@@ -225,7 +225,7 @@ struct FactSearch<'a> {
     /// What is known of each row of the group that is searched.
     known: Vec<ColumnValue>,
     /// The persons of the rows, where K is asked of them.
-    persons: Option<(&'a Persons, PersonCounter)>,
+    persons: Option<(&'a Subjects, SubjectCounter)>,
     meters: Vec<ConfidenceMeter<'a>>,
     divider: Divider,
     cancellation: &'a Cancellation,
@@ -240,7 +240,7 @@ impl FactSearch<'_> {
         match &mut self.persons {
             None => rows.len() as u64,
             Some((persons, counter)) => {
-                let of_rows = rows.iter().map(|&row| persons.of_row[row as usize]);
+                let of_rows = rows.iter().map(|&row| persons.of_row()[row as usize]);
                 counter.count_up_to(limit, of_rows)
             }
         }

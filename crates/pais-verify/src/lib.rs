@@ -55,8 +55,8 @@ mod violations;
 mod tests;
 
 pub use adversaries::{
-    AdversaryFigures, AdversaryLengths, LengthFigures, QidConfidences, QidSizes, adversary_bytes,
-    measure_adversaries,
+    AdversaryFigures, AdversaryLengths, LengthFigures, QidConfidences, QidSizes, SIZE_BUCKETS,
+    adversary_bytes, measure_adversaries, size_bucket, sizes_of_bucket,
 };
 pub use anatomy::{AnatomyError, RawSensitive, check_counts, group_ids, join_sensitive};
 pub use classes::Classes;

@@ -25,7 +25,7 @@ use super::combinations::{Group, Search, search_in_parallel};
 use super::group_visitor::{FoundQids, GroupVisitor};
 use super::model_columns::ModelColumns;
 use super::person_search::{ClassGroups, PersonSearch};
-use super::persons::{CountedTable, Persons};
+use super::persons::{CountedTable, persons_by_class, persons_of};
 use super::profiles::{Grid, Share, Suffixes, ValueCount};
 use super::qid_search::{ProfileParts, ProfileSearch};
 use super::sensitive::{SensitiveColumn, SensitiveIndex};
@@ -65,8 +65,10 @@ pub(super) fn verify_lkc<'m>(
     let others = SensitiveColumn::unnamed(table, sensitive, requirement)?;
     let others = SensitiveIndex::by_denominator(others, reading);
     let by_all = of_columns(&columns)?;
-    let persons = Persons::new(counted)?;
-    let mut lists = persons.as_ref().map(|persons| persons.by_class(&by_all));
+    let persons = persons_of(counted)?;
+    let mut lists = persons
+        .as_ref()
+        .map(|persons| persons_by_class(persons, &by_all));
     let smallest_class = match &lists {
         Some(persons) => persons.lengths().min(),
         None => by_all.sizes.iter().copied().min(),
@@ -81,7 +83,9 @@ pub(super) fn verify_lkc<'m>(
     let classes = if requirement.l == 0 {
         attributes.clear();
         one_class = of_columns(&[])?;
-        lists = persons.as_ref().map(|persons| persons.by_class(&one_class));
+        lists = persons
+            .as_ref()
+            .map(|persons| persons_by_class(persons, &one_class));
         &one_class
     } else {
         &by_all

@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
 use hashbrown::HashMap;
+use pais_core::cancellation::{Cancellation, Stopped};
 use rustc_hash::FxHashMap;
 
 use super::fit_index::{Fit, FitIndex, RecordSet};
@@ -57,9 +58,11 @@ impl MatchingSide {
         records: &[&[u32]],
         right: &Self,
         index: &FitIndex<F>,
-    ) -> bool {
+        cancellation: &Cancellation,
+    ) -> Result<bool, Stopped> {
         let mut unseen = index.all();
-        order.iter().all(|&one| {
+        for &one in order {
+            cancellation.check()?;
             let (mut fitting, mut rows) = (Vec::new(), 0);
             index.visit_fitting(records[one], &unseen, |other| {
                 fitting.push(other);
@@ -72,8 +75,11 @@ impl MatchingSide {
             fitting
                 .into_iter()
                 .for_each(|other| index.remove(other, &mut unseen));
-            rows <= self.rows[one]
-        })
+            if rows > self.rows[one] {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// The records by number.
@@ -96,19 +102,28 @@ pub(super) struct Matching {
 }
 
 /// Matches the rows of two sides.
-pub(super) fn matched(left: &MatchingSide, right: &MatchingSide, fit: &impl Fit) -> Matching {
+///
+/// # Errors
+/// [`Stopped`].
+pub(super) fn matched(
+    left: &MatchingSide,
+    right: &MatchingSide,
+    fit: &impl Fit,
+    cancellation: &Cancellation,
+) -> Result<Matching, Stopped> {
     let records = left.records();
     let index = FitIndex::new(fit, right.records());
     let mut flow = Flow {
         wanted: left.rows.clone(),
         free: right.rows.clone(),
         matched: vec![FxHashMap::default(); right.rows.len()],
+        cancellation,
     };
     let mut with_free = index.all();
     let order = by_candidates(&records, &index);
-    flow.match_free(&order, &records, &index, &mut with_free);
+    flow.match_free(&order, &records, &index, &mut with_free)?;
     while flow.wanted.iter().any(|&wanted| wanted > 0)
-        && flow.match_by_paths(&records, &index, &mut with_free)
+        && flow.match_by_paths(&records, &index, &mut with_free)?
     {}
     let matched = (0..).zip(flow.matched);
     let pairs = matched.flat_map(|(other, holders)| {
@@ -118,10 +133,10 @@ pub(super) fn matched(left: &MatchingSide, right: &MatchingSide, fit: &impl Fit)
     let mut pairs: Vec<(u32, u32, u64)> = pairs.collect();
     // In a fixed order, so that the same tables always have the same pairs.
     pairs.sort_unstable();
-    Matching {
+    Ok(Matching {
         pairs,
-        is_only: left.has_no_choice(&order, &records, right, &index),
-    }
+        is_only: left.has_no_choice(&order, &records, right, &index, cancellation)?,
+    })
 }
 
 /// The records on the left, those with the fewest candidates first.
@@ -134,16 +149,17 @@ fn by_candidates<F: Fit>(left: &[&[u32]], index: &FitIndex<F>) -> Vec<usize> {
 }
 
 /// The current matching, as a flow from records on the left to records on the right.
-struct Flow {
+struct Flow<'a> {
     /// For each record on the left, the number of unmatched rows.
     wanted: Vec<u64>,
     /// For each record on the right, the number of unmatched rows.
     free: Vec<u64>,
     /// For each record on the right, the number of rows matched with each record on the left.
     matched: Vec<FxHashMap<u32, u64>>,
+    cancellation: &'a Cancellation,
 }
 
-impl Flow {
+impl Flow<'_> {
     /// Matches rows with unmatched rows. In an order with the fewest candidates first most of them
     /// find free rows, so that paths are only needed for the rest.
     fn match_free<F: Fit>(
@@ -152,11 +168,13 @@ impl Flow {
         left: &[&[u32]],
         index: &FitIndex<F>,
         with_free: &mut RecordSet,
-    ) {
+    ) -> Result<(), Stopped> {
         let mut paths = self.no_paths();
         for &one in order {
+            self.cancellation.check()?;
             self.match_free_by(&mut paths, one as u32, left[one], index, with_free);
         }
+        Ok(())
     }
 
     /// Paths without steps: each record on the left with unmatched rows takes free ones.
@@ -177,7 +195,7 @@ impl Flow {
         left: &[&[u32]],
         index: &FitIndex<F>,
         with_free: &mut RecordSet,
-    ) -> bool {
+    ) -> Result<bool, Stopped> {
         let mut paths = self.no_paths();
         let has_open = |one: &u32| self.wanted[*one as usize] > 0;
         let mut reached: Vec<u32> = (0..left.len() as u32).filter(has_open).collect();
@@ -185,7 +203,7 @@ impl Flow {
         let mut unseen = index.all();
         let mut level = 0;
         while level < reached.len() {
-            let next = self.next_level(&mut paths, &reached[level..], left, index, &mut unseen);
+            let next = self.next_level(&mut paths, &reached[level..], left, index, &mut unseen)?;
             level = reached.len();
             reached.extend(next);
         }
@@ -194,11 +212,12 @@ impl Flow {
             if open_rows == 0 {
                 break;
             }
+            self.cancellation.check()?;
             let rows = self.match_free_by(&mut paths, one, left[one as usize], index, with_free);
             open_rows -= rows;
             is_augmented |= rows > 0;
         }
-        is_augmented
+        Ok(is_augmented)
     }
 
     /// Augments the matching along paths that end with a step from a record on the left to free
@@ -239,11 +258,12 @@ impl Flow {
         left: &[&[u32]],
         index: &FitIndex<F>,
         unseen: &mut RecordSet,
-    ) -> Vec<u32> {
+    ) -> Result<Vec<u32>, Stopped> {
         let mut next = Vec::new();
         let mut queue = level.iter().copied().collect::<VecDeque<u32>>();
         let mut found = Vec::new();
         while let Some(one) = queue.pop_front() {
+            self.cancellation.check()?;
             found.clear();
             index.visit_fitting(left[one as usize], unseen, |other| {
                 found.push(other);
@@ -268,7 +288,7 @@ impl Flow {
                 }
             }
         }
-        next
+        Ok(next)
     }
 
     /// Augments the matching along a path from a record with unmatched rows to a record `one` on
@@ -351,8 +371,20 @@ mod tests {
 
     use proptest::prelude::*;
 
+    use pais_core::cancellation::{Cancellation, Stopped};
+
     use super::{MatchingSide, matched};
     use crate::fit_index::{Fit, Have, Need};
+
+    #[test]
+    fn a_matching_ends_when_it_is_asked_to_stop() {
+        let mut side = MatchingSide::default();
+        side.add(vec![0]);
+        let cancellation = Cancellation::new();
+        cancellation.cancel();
+        let found = matched(&side, &side, &FitTable(&[true; 16]), &cancellation);
+        assert_eq!(found.err(), Some(Stopped));
+    }
 
     /// The size of a maximum matching, found by trying all.
     fn brute_force(left: &[u32], right: &mut Vec<u32>, fit: &impl Fn(u32, u32) -> bool) -> u64 {
@@ -412,7 +444,8 @@ mod tests {
                 }
                 side
             };
-            let found = matched(&side(&left), &side(&right), &FitTable(&fits));
+            let found = matched(&side(&left), &side(&right), &FitTable(&fits), &Cancellation::new());
+            let found = found.unwrap();
             let size: u64 = found.pairs.iter().map(|(_, _, rows)| rows).sum();
             prop_assert_eq!(size, brute_force(&left, &mut right.clone(), &fit));
             let mut whole = BTreeSet::new();

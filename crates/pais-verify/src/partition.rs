@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 
 use pais_core::cancellation::Cancellation;
 use pais_core::model::{Diversity, GroupModel, MissingSensitive, spans};
+use pais_core::table::Subjects;
 
 use super::classes::{Classes, Values};
 use super::lists::Lists;
 use super::minimum_cover::{MISSING, MinimumCover};
 use super::model_columns::ModelColumns;
-use super::persons::CountedTable;
-use super::persons::Persons;
+use super::persons::{CountedTable, persons_of};
 use super::sensitive::SensitiveColumn;
 use super::verification::{ColumnValue, VIOLATION_CAP, VerifyError, WORST_GROUPS};
 
@@ -119,7 +119,7 @@ pub(crate) fn verify_groups<'t>(
         .collect::<Result<Vec<_>, _>>()?;
     let classes = Classes::new(table.rows, &columns, cancellation)?;
     let members = classes.rows();
-    let persons = Persons::new(counted)?;
+    let persons = persons_of(counted)?;
     if model.diversity.is_of_one_column() && sensitive.len() != 1 {
         return Err(VerifyError::NotOneSensitive {
             found: sensitive.len(),
@@ -181,7 +181,7 @@ struct GroupModelCheck<'a> {
     model: &'a GroupModel,
     sensitive: &'a [SensitiveColumn<'a>],
     /// The persons of the rows, where K is asked of them.
-    persons: Option<&'a Persons>,
+    persons: Option<&'a Subjects>,
     /// *L_i* of each sensitive column.
     limits: Vec<u32>,
     /// For t-closeness: rows of the table with each value of the one sensitive column, and last
@@ -219,7 +219,7 @@ impl<'a> GroupModelCheck<'a> {
     fn new(
         model: &'a GroupModel,
         sensitive: &'a [SensitiveColumn<'a>],
-        persons: Option<&'a Persons>,
+        persons: Option<&'a Subjects>,
         cancellation: &'a Cancellation,
     ) -> Result<Self, VerifyError> {
         let limits = match &model.diversity {
@@ -293,7 +293,12 @@ impl<'a> GroupModelCheck<'a> {
         Ok(GroupResult {
             group,
             size: match self.persons {
-                Some(persons) => persons.count_of(rows),
+                Some(persons) => {
+                    let mut persons = persons.select(rows);
+                    persons.sort_unstable();
+                    persons.dedup();
+                    persons.len() as u32
+                }
                 None => rows.len() as u32,
             },
             diversity,

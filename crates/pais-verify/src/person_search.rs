@@ -9,17 +9,18 @@
 use std::iter::once;
 use std::ops::Range;
 
+use pais_core::table::{SubjectCounter, Subjects};
+
 use super::combinations::{Combinations, Group, Part, Search};
 use super::group_visitor::{FoundQids, GroupVisitor};
 use super::lists::{DividedGroup, Divider, Lists, PartOrder};
-use super::persons::{PersonCounter, Persons};
 use super::profiles::{Grid, KnownValue};
 use super::verification::VerifyError;
 
 /// The classes of a table with their persons.
 pub(super) struct ClassGroups<'a> {
     pub(super) grid: &'a Grid,
-    pub(super) persons: &'a Persons,
+    pub(super) persons: &'a Subjects,
     /// The persons of each class.
     pub(super) lists: &'a Lists<u32>,
     /// Rows of each class.
@@ -48,7 +49,7 @@ impl ClassGroups<'_> {
     pub(super) fn persons_of(&self, qid: &[KnownValue]) -> u64 {
         let classes = (0..self.rows.len() as u32).filter(|&class| self.grid.has(class, qid));
         let lists = classes.map(|class| self.lists.of(class));
-        PersonCounter::new(self.persons.count()).count_lists(u64::MAX, lists)
+        SubjectCounter::new(self.persons.codes()).count_lists(u64::MAX, lists)
     }
 }
 
@@ -56,7 +57,7 @@ impl ClassGroups<'_> {
 pub(super) struct PersonSearch<'g, V> {
     groups: &'g ClassGroups<'g>,
     visitor: V,
-    counter: PersonCounter,
+    counter: SubjectCounter,
     divider: Divider,
 }
 
@@ -65,7 +66,7 @@ impl<'g, V: GroupVisitor> PersonSearch<'g, V> {
         Self {
             groups,
             visitor,
-            counter: PersonCounter::new(groups.persons.count()),
+            counter: SubjectCounter::new(groups.persons.codes()),
             divider: Divider::new(groups.grid.most_values(), PartOrder::OfMembers),
         }
     }

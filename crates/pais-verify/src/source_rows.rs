@@ -2,6 +2,8 @@
 //! can be the generalized row; this is one possible choice with the fewest rows left over, and whether it is
 //! the only one.
 
+use pais_core::cancellation::{Cancellation, Stopped};
+
 use super::fit_index::Fit;
 use super::lists::Lists;
 use super::matching::{MatchingSide, matched};
@@ -39,20 +41,25 @@ pub(super) fn by_bucket(raw: &[u32], finished: &[u32], buckets: usize) -> Source
 }
 
 /// As [`by_bucket`], where rows fit only if their records fit too.
+///
+/// # Errors
+/// [`Stopped`].
 pub(super) fn by_matching(
     raw: &MatchedRows<impl Fn(u32) -> Vec<u32>>,
     finished: &MatchedRows<impl Fn(u32) -> Vec<u32>>,
     buckets: usize,
     fit: &impl Fit,
-) -> SourceRows {
+    cancellation: &Cancellation,
+) -> Result<SourceRows, Stopped> {
     let raw_rows = Lists::of_positions(raw.buckets, buckets);
     let finished_rows = Lists::of_positions(finished.buckets, buckets);
     let mut sources = vec![NOWHERE; finished.buckets.len()];
     let mut has_choice = Vec::with_capacity(buckets);
     for (raw_rows, finished_rows) in raw_rows.iter().zip(finished_rows.iter()) {
+        cancellation.check()?;
         let (raw_side, mut raw_queues) = raw.side(raw_rows);
         let (finished_side, mut finished_queues) = finished.side(finished_rows);
-        let matching = matched(&finished_side, &raw_side, fit);
+        let matching = matched(&finished_side, &raw_side, fit, cancellation)?;
         has_choice.push(!matching.is_only);
         for (one, other, rows) in matching.pairs {
             for _ in 0..rows {
@@ -63,10 +70,10 @@ pub(super) fn by_matching(
             }
         }
     }
-    SourceRows {
+    Ok(SourceRows {
         of_row: sources,
         has_choice,
-    }
+    })
 }
 
 /// The rows of a table that are matched.
@@ -123,6 +130,7 @@ impl Queues {
 mod tests {
     use std::collections::BTreeMap;
 
+    use pais_core::cancellation::Cancellation;
     use proptest::prelude::*;
 
     use super::{MatchedRows, MatchingSide, NOWHERE, by_bucket, by_matching};
@@ -171,7 +179,8 @@ mod tests {
             };
             let covers = |one: &[u32], other: &[u32]| fit(one[0], other[0]);
             let table = FitTable(&fits, all_fit);
-            let found = by_matching(&raw_rows, &finished_rows, 3, &table);
+            let found = by_matching(&raw_rows, &finished_rows, 3, &table, &Cancellation::new());
+            let found = found.unwrap();
             let mut most = 0;
             for bucket in 0..3 {
                 let side = |rows: &[(u32, u32)]| {

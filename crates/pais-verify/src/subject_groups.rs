@@ -1,12 +1,14 @@
 //! The equivalence classes of a table, with their persons, for the measures of risk.
 
+use std::borrow::Cow;
+
 use rayon::prelude::*;
 
 use pais_core::cancellation::Cancellation;
 use pais_core::table::ReleasedTable;
 
 use super::classes::{Classes, Values};
-use super::persons::{CountedTable, Persons, class_sizes};
+use super::persons::{CountedTable, class_sizes, persons_of};
 use super::sensitive::SensitiveColumn;
 use super::verification::VerifyError;
 
@@ -45,7 +47,7 @@ pub fn group_sizes<'t>(
     let counted = table.into();
     let columns = Values::new_all(counted.table, quasi_identifiers)?;
     let classes = Classes::new(counted.table.rows, &columns, cancellation)?;
-    Ok(class_sizes(&classes, Persons::new(counted)?.as_ref()))
+    Ok(class_sizes(&classes, persons_of(counted)?.as_ref()))
 }
 
 /// The persons of the groups of records that are equal on `quasi_identifiers`, and how well the values of the
@@ -68,10 +70,10 @@ pub fn subject_groups<'t>(
     let table = counted.table;
     let columns = Values::new_all(table, quasi_identifiers)?;
     let classes = Classes::new(table.rows, &columns, cancellation)?;
-    let persons = Persons::new(counted)?;
+    let persons = persons_of(counted)?;
     let sizes = class_sizes(&classes, persons.as_ref());
-    let (subjects, of_row) = match persons {
-        Some(persons) => (persons.count() as u64, persons.of_row),
+    let (subjects, of_row) = match &persons {
+        Some(persons) => (persons.len(), Cow::Borrowed(persons.of_row())),
         None => (table.rows as u64, (0..table.rows as u32).collect()),
     };
     let mut confidences = vec![0.0; sizes.len()];

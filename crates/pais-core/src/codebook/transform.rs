@@ -1,7 +1,7 @@
 //! Maps new raw rows through the cut of a release with global recoding.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use super::{Codebook, CodebookColumn};
@@ -9,7 +9,9 @@ use crate::definition::{ColumnKind, ColumnRole};
 use crate::reimport::{labelled, table_of};
 use crate::rejection::Fault;
 use crate::schema::{Schema, SchemaColumn, items};
-use crate::table::{Column, Form, ReadError, ReadErrorKind, ReleasedColumn, ReleasedTable, Table};
+use crate::table::{
+    Column, Form, NULL_CODE, ReadError, ReadErrorKind, ReleasedColumn, ReleasedTable, Table,
+};
 use crate::taxonomy::{Interval, MISSING_LABEL, SUPPRESSED_LABEL, Tree};
 
 /// The schema for reading a file of raw rows with these columns for [`transform`]: the quasi-identifiers of the
@@ -53,7 +55,7 @@ pub fn input_schema(codebook: &Codebook, raw: &Schema, names: &[String]) -> Sche
 ///
 /// # Errors
 /// [`ReadErrorKind::Cells`] for cells that have no label in the cut, with line and column, and
-/// [`ReadErrorKind::Malformed`] where a taxonomy cannot be made.
+/// [`ReadErrorKind::Malformed`] where a taxonomy cannot be made, and for a cut with intervals that overlap.
 pub fn transform(
     codebook: &Codebook,
     cut: &BTreeMap<String, Vec<String>>,
@@ -71,7 +73,7 @@ pub fn transform(
         let (form, column) = match (known.role, cut.get(&known.name)) {
             (ColumnRole::Identifier | ColumnRole::Subject, _) => continue,
             (ColumnRole::QuasiIdentifier, Some(labels)) => {
-                let map = CutMap::new(known, labels, spec);
+                let map = CutMap::new(known, labels, spec)?;
                 let form = match spec.kind {
                     ColumnKind::Set => Form::untouched(spec),
                     _ => Form::Generalized,
@@ -122,17 +124,22 @@ fn with_trees(
 /// The cut of one column, for mapping values.
 struct CutMap<'a> {
     spec: &'a SchemaColumn,
-    /// Each label with the numbers or dates that it covers; `None` if a taxonomy defines it.
-    labels: HashMap<&'a str, Option<Interval>>,
+    labels: HashSet<&'a str>,
+    /// The numbers or dates that labels cover, in ascending order, with the labels. No two overlap.
+    intervals: Vec<(Interval, &'a str)>,
     /// The label that covers every value, if the cut is that label alone.
     topmost: Option<&'a str>,
-    /// The label of a missing value.
-    of_missing: &'a str,
+    /// The label of a missing value; `None` if the cut has none.
+    of_missing: Option<&'a str>,
     tree: Option<Arc<Tree>>,
 }
 
 impl<'a> CutMap<'a> {
-    fn new(known: &'a CodebookColumn, labels: &'a [String], spec: &'a SchemaColumn) -> Self {
+    fn new(
+        known: &'a CodebookColumn,
+        labels: &'a [String],
+        spec: &'a SchemaColumn,
+    ) -> Result<Self, ReadError> {
         let is_root = |label: &&String| match (&known.taxonomy, &spec.tree) {
             (Some(root), _) => root.label == **label,
             (None, Some(tree)) => *tree.nodes()[0].label == ***label,
@@ -141,7 +148,6 @@ impl<'a> CutMap<'a> {
         let topmost = labels.iter().find(is_root).map(String::as_str);
         let tree = spec.balanced_with_labels(&labels.iter().map(String::as_str).collect());
         let tree = tree.or_else(|| spec.tree.clone());
-        let covered = |label: &str| Interval::of_label(label, spec.kind.scale()?);
         // The outermost interval covers missing values, too: it is the whole cut.
         let scale = spec.kind.scale();
         let is_interval = |label: &&str| scale.is_some_and(|scale| scale.value(label).is_none());
@@ -149,34 +155,52 @@ impl<'a> CutMap<'a> {
             [label] => Some(&**label).filter(is_interval),
             _ => None,
         };
+        let missing = || labels.iter().find(|label| **label == MISSING_LABEL);
         let of_missing = match spec.kind {
             // Nothing is known about its items.
-            ColumnKind::Set => "",
-            _ => topmost.or(outermost).unwrap_or(MISSING_LABEL),
+            ColumnKind::Set => Some(""),
+            _ => topmost
+                .or(outermost)
+                .or_else(|| missing().map(String::as_str)),
         };
-        let labels = labels.iter().map(|label| (&**label, covered(label)));
-        Self {
+        let labels: HashSet<&str> = labels.iter().map(String::as_str).collect();
+        let covered = |&label: &&'a str| Some((Interval::of_label(label, scale?)?, label));
+        let mut intervals: Vec<(Interval, &str)> = labels.iter().filter_map(covered).collect();
+        intervals.sort_by(|(one, _), (other, _)| one.lo.total_cmp(&other.lo));
+        let mut pairs = intervals.windows(2);
+        if pairs.any(|pair| !pair[0].0.is_below(pair[1].0.lo)) {
+            let detail = format!("the cut of `{}` has labels that overlap", spec.name);
+            return Err(ReadError::new(ReadErrorKind::Malformed, detail));
+        }
+        Ok(Self {
             spec,
             of_missing,
-            labels: labels.collect(),
+            labels,
+            intervals,
             topmost,
             tree,
-        }
+        })
     }
 
     /// The column with labels in place of values. Faults are added for values without one.
     fn column(&self, column: Column, first_line: u64, faults: &mut Vec<Fault>) -> Column {
         let label = |text: &str| self.label(text).map(Cow::into_owned);
         let at = |line| Fault::cell(line, &*self.spec.name, self.why_unknown());
+        let null = column.codes.iter().position(|code| *code == NULL_CODE);
+        if let Some(row) = null.filter(|_| self.of_missing.is_none()) {
+            faults.push(at(first_line + row as u64));
+        }
         let mut column = labelled(column, label, first_line, at, faults);
-        column.replace_null(self.of_missing);
+        if let Some(label) = self.of_missing {
+            column.replace_null(label);
+        }
         column
     }
 
     /// The label of a cell; `None` if the cut has none for it.
     fn label<'t>(&'t self, text: &'t str) -> Option<Cow<'t, str>> {
         if self.spec.is_missing(text) || text == MISSING_LABEL {
-            return Some(self.of_missing.into());
+            return self.of_missing.map(Cow::Borrowed);
         }
         let value = self.spec.canonical(text);
         if self.spec.kind != ColumnKind::Set {
@@ -196,19 +220,18 @@ impl<'a> CutMap<'a> {
 
     /// The label of a value in its one form.
     fn label_of(&self, value: &str) -> Option<&str> {
-        if let Some((label, _)) = self.labels.get_key_value(value) {
+        if let Some(label) = self.labels.get(value) {
             return Some(label);
         }
         let number = self.spec.kind.scale().and_then(|scale| scale.value(value));
-        let covers = |interval: &Option<Interval>| {
-            let pair = number.zip(*interval);
-            pair.is_some_and(|(number, interval)| interval.contains(number))
-        };
-        let covering = self.labels.iter().find(|(_, cover)| covers(cover));
-        if let Some((label, _)) = covering {
-            return Some(label);
-        }
-        self.above(value)
+        let covering = number.and_then(|number| {
+            let before = |(interval, _): &(Interval, &str)| interval.is_below(number);
+            let place = self.intervals.partition_point(before);
+            let (interval, label) = self.intervals.get(place)?;
+            interval.contains(number).then_some(*label)
+        });
+        covering
+            .or_else(|| self.above(value))
             .or(self.topmost.filter(|_| self.is_value(number)))
     }
 
@@ -224,7 +247,7 @@ impl<'a> CutMap<'a> {
         let mut node = Some(tree.leaf(self.spec.leaf(value)?));
         while let Some(id) = node {
             let label = &*tree.node(id).label;
-            if let Some((label, _)) = self.labels.get_key_value(label) {
+            if let Some(label) = self.labels.get(label) {
                 return Some(label);
             }
             node = tree.node(id).parent;

@@ -61,8 +61,8 @@ pub struct SchemaColumn {
     /// The tree of all raw rows, to which the levels of a pre-generalization refer, if `tree` is another tree,
     /// with the labels of a release.
     pub(crate) searched: Option<Arc<Tree>>,
-    /// Leaves of `tree` as ranges, for a numeric column with a tree.
-    pub(crate) ranges: Option<Arc<[Option<Interval>]>>,
+    /// Leaves of `tree` except `?` as ascending ranges, for a numeric column with a tree.
+    pub(crate) ranges: Option<Arc<[Interval]>>,
     /// The outermost interval of a column of numbers or dates; see [`crate::taxonomy::Scale`].
     pub(crate) domain: Option<(f64, f64)>,
     /// The character between two items of a set.
@@ -332,12 +332,11 @@ impl SchemaColumn {
             return self.leaf_of_label(cell);
         };
         let value = crate::taxonomy::interval::number(cell)?;
-        let contains_value =
-            |range: &Option<Interval>| range.is_some_and(|range| range.contains(value));
-        ranges
-            .iter()
-            .position(contains_value)
-            .map(|leaf| leaf as u32)
+        let place = ranges.partition_point(|range| range.is_below(value));
+        ranges.get(place).filter(|range| range.contains(value))?;
+        let place = place as u32;
+        let missing = self.tree.as_ref()?.missing_leaf();
+        Some(place + u32::from(missing.is_some_and(|missing| missing <= place)))
     }
 
     /// Whether a cell in canonical form is generalized as a missing one: a word that means missing, or the label
@@ -350,5 +349,62 @@ impl SchemaColumn {
     /// Whether the column has a flat tree, in which the service adds the labels `?` and `*`.
     pub(crate) fn is_flat(&self) -> bool {
         self.tree.is_none() && !self.has_grown_intervals()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::Schema;
+    use crate::definition::{ColumnDefinition, ColumnKind, TaxonomyNode};
+    use crate::taxonomy::Interval;
+
+    proptest! {
+        /// Ranges of the widths, in nodes of several leaves, with `?` somewhere among the nodes.
+        #[test]
+        fn the_leaf_of_a_number_is_that_of_a_linear_search(
+            widths in prop::collection::vec(prop::collection::vec(1u32..3, 1..4), 2..5),
+            is_closed in any::<bool>(),
+            missing in prop::option::of(0usize..6),
+        ) {
+            let last = widths.iter().flatten().sum::<u32>();
+            let range = |start: u32, width: u32| {
+                let end = start + width;
+                let close = if is_closed && end == last { ']' } else { ')' };
+                format!("[{start},{end}{close}")
+            };
+            let mut start = 0;
+            let mut nodes = Vec::new();
+            for widths in &widths {
+                let label = range(start, widths.iter().sum());
+                let mut leaves: Vec<TaxonomyNode> = Vec::new();
+                for &width in widths {
+                    leaves.push(range(start, width).as_str().into());
+                    start += width;
+                }
+                // A node of one leaf is that leaf.
+                let leaves = if leaves.len() == 1 { Vec::new() } else { leaves };
+                nodes.push(TaxonomyNode::new(label, leaves));
+            }
+            if let Some(at) = missing {
+                nodes.insert(at.min(nodes.len()), "?".into());
+            }
+            let root = TaxonomyNode::new(range(0, last), nodes);
+            let column = ColumnDefinition::quasi_identifier("n").taxonomy(root);
+            let column = ColumnDefinition { kind: ColumnKind::Numeric, ..column };
+            let schema = Schema::builder().column(column).build().unwrap();
+            let spec = schema.stored_at(0).unwrap();
+            let tree = spec.tree().unwrap();
+            for half in 0..2 * last + 4 {
+                let value = f64::from(half) / 2.0 - 1.0;
+                let covers = |leaf: &u32| {
+                    let label = &tree.node(tree.leaf(*leaf)).label;
+                    Interval::parse(label).is_some_and(|range| range.contains(value))
+                };
+                let expected = (0..tree.leaf_count() as u32).find(covers);
+                prop_assert_eq!(spec.leaf(&value.to_string()), expected, "{}", value);
+            }
+        }
     }
 }

@@ -141,7 +141,7 @@ impl<'a> DeclaredColumn<'a> {
     }
 
     /// The leaves of the tree of a numeric column as ranges. Those of a column of dates are checked.
-    fn ranges(&mut self, tree: Option<&Tree>) -> Option<Arc<[Option<Interval>]>> {
+    fn ranges(&mut self, tree: Option<&Tree>) -> Option<Arc<[Interval]>> {
         let tree = tree?;
         let kind = self.column.kind;
         if kind.is_of_dates() {

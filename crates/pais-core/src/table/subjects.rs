@@ -28,7 +28,7 @@ impl Subjects {
     }
 
     /// As [`Self::new`], from codes below `count`.
-    pub(crate) fn from_codes(of_row: Vec<u32>, count: usize) -> Option<Self> {
+    pub fn from_codes(of_row: Vec<u32>, count: usize) -> Option<Self> {
         let mut rows = vec![0u64; count];
         for &subject in &of_row {
             rows[subject as usize] += 1;
@@ -117,6 +117,26 @@ impl SubjectCounter {
                 break;
             }
             count += u64::from(self.add(subject));
+        }
+        count
+    }
+
+    /// As [`Self::count_up_to`], of several lists. The last one is counted as a whole.
+    #[inline]
+    pub fn count_lists<'p>(
+        &mut self,
+        limit: u64,
+        lists: impl IntoIterator<Item = &'p [u32]>,
+    ) -> u64 {
+        self.begin();
+        let mut count = 0;
+        for list in lists {
+            for &subject in list {
+                count += u64::from(self.add(subject));
+            }
+            if count >= limit {
+                break;
+            }
         }
         count
     }
@@ -219,6 +239,9 @@ mod tests {
             let mut counter = SubjectCounter::new(of.codes());
             prop_assert_eq!(counter.count_up_to(u64::MAX, of.select(&rows)), found);
             prop_assert_eq!(counter.count_up_to(k, of.select(&rows)), found.min(k));
+            let selected = of.select(&rows);
+            prop_assert_eq!(counter.count_lists(u64::MAX, selected.chunks(3)), found);
+            prop_assert_eq!(counter.count_lists(k, selected.chunks(3)).min(k), found.min(k));
             let all: HashSet<u32> = subjects.into_iter().collect();
             prop_assert_eq!(of.len(), all.len() as u64);
         }

@@ -1,6 +1,7 @@
 //! Intervals of numbers and of dates in PostgreSQL's range syntax.
 
 use std::fmt;
+use std::ops::Range;
 
 use super::Scale;
 use crate::calendar::{days_of_label, moments_of_label};
@@ -47,6 +48,18 @@ impl Interval {
     /// Whether `value` is inside the interval.
     pub fn contains(&self, value: f64) -> bool {
         self.lo <= value && (value < self.hi || (self.closed && value == self.hi))
+    }
+
+    /// The places of the numbers inside the interval in an ascending list.
+    pub fn places(&self, ascending: &[f64]) -> Range<usize> {
+        let start = ascending.partition_point(|&value| value < self.lo);
+        let end = ascending.partition_point(|&value| value < self.lo || self.contains(value));
+        start..end
+    }
+
+    /// Whether all numbers of the interval are less than `value`.
+    pub(crate) fn is_below(&self, value: f64) -> bool {
+        self.hi < value || (self.hi == value && !self.closed)
     }
 
     /// Whether `other` is a subset of this interval.
@@ -233,6 +246,22 @@ mod tests {
             "[60,30)", "[1,1)", "(1,2]", "[1;2)", "x", "", "[nan,1)", "inf", "-",
         ] {
             assert_eq!(Interval::parse(label), None, "{label}");
+        }
+    }
+
+    #[test]
+    fn places_of_an_interval_are_those_of_its_numbers() {
+        let numbers = [1.0, 2.0, 2.5, 3.0, 4.0];
+        for (label, places) in [
+            ("[2,3)", 1..3),
+            ("[2,3]", 1..4),
+            ("2", 1..2),
+            ("[0,9]", 0..5),
+            ("[3.5,3.7)", 4..4),
+            ("[5,6]", 5..5),
+        ] {
+            let interval = Interval::parse(label).unwrap();
+            assert_eq!(interval.places(&numbers), places, "{label}");
         }
     }
 

@@ -401,12 +401,12 @@ impl Tree {
         f64::from(node.leaf_count()) / self.leaves.len() as f64
     }
 
-    /// The leaves as intervals, in leaf order, with `None` for `?`. Every label except `?` must be
-    /// a range, and the children of each node must partition it from left to right.
+    /// The leaves as intervals, without `?`, in leaf order: ascending, and no number is in two. Every label
+    /// except `?` must be a range, and the children of each node must partition it from left to right.
     ///
     /// # Errors
     /// A sentence that names the invalid label.
-    pub(crate) fn ranges(&self) -> Result<Vec<Option<Interval>>, String> {
+    pub(crate) fn ranges(&self) -> Result<Vec<Interval>, String> {
         let mut ranges: Vec<Option<Interval>> = Vec::with_capacity(self.nodes.len());
         for node in &self.nodes {
             if &*node.label == MISSING_LABEL {
@@ -445,7 +445,7 @@ impl Tree {
         Ok(self
             .leaves
             .iter()
-            .map(|leaf| ranges[leaf.index()])
+            .filter_map(|leaf| ranges[leaf.index()])
             .collect())
     }
 

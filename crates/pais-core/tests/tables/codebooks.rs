@@ -203,6 +203,38 @@ fn numbers_and_dates_are_mapped_by_the_codebook_alone() {
     );
 }
 
+/// The error names the column and no row.
+#[test]
+fn a_cut_whose_labels_overlap_is_refused() {
+    for ages in [
+        ["[0,60)", "[50,120]"],
+        ["[0,60]", "[60,120]"],
+        ["[0,60)", "[0,60]"],
+    ] {
+        let cut = json!({"age": ages});
+        assert_eq!(mapped(cut, "age\n55\n", false), Err(Vec::new()), "{ages:?}");
+    }
+    let cut = json!({"age": ["[60,120]", "[30,60)", "[0,30)", "[0,30)"]});
+    let found = mapped(cut, "age\n29\n30\n120\n", false).unwrap();
+    assert_eq!(found, "age\n\"[0,30)\"\n\"[30,60)\"\n\"[60,120]\"\n");
+}
+
+/// A label that no released row has would single the row out.
+#[test]
+fn a_missing_value_needs_a_label_of_the_cut() {
+    let ages = json!(["[0,60)", "[60,120]"]);
+    let cut = json!({"job": ["Blue", "White"], "age": ages, "town": ["Linz", "Graz"]});
+    let rows = "job,age,town\nMover,3,Linz\n?,3,Linz\nMover,,Linz\nMover,3,\nMover,3,?\n";
+    let places = [(3, "job"), (4, "age"), (5, "town"), (6, "town")];
+    let places = places.map(|(line, column)| (line, column.to_owned()));
+    assert_eq!(mapped(cut, rows, true), Err(places.to_vec()));
+    let cut = json!({"job": ["Blue", "?"], "age": ["[0,120]"], "town": ["Linz", "?"]});
+    assert_eq!(
+        mapped(cut, "job,age,town\n?,,\n", true).unwrap(),
+        "job,age,town\n?,\"[0,120]\",?\n"
+    );
+}
+
 #[test]
 fn labels_are_mapped_by_the_taxonomy_of_the_datasets_schema() {
     let cut = json!({"job": ["Blue", "Doctor", "Lawyer", "Grey"], "zip": ["251*", "26*"]});

@@ -1,5 +1,6 @@
 //! Measures of the groups of equal generalized records: discernibility and sizes.
 
+use pais_verify::{SIZE_BUCKETS, size_bucket, sizes_of_bucket};
 use serde::{Deserialize, Serialize};
 
 /// Measures of a table's groups; *G* is the set of its distinct records over all quasi-
@@ -61,33 +62,22 @@ impl GroupMetrics {
     }
 }
 
-/// The non-empty buckets of sizes; they start at 1, 2, 5, 10, 20, 50, …, and each ends before the
-/// next start.
+/// The non-empty buckets of sizes.
 fn buckets(sizes: &[u32]) -> Vec<SizeBucket> {
-    let mut starts: Vec<u64> = Vec::new();
-    let mut decade = 1u64;
-    while decade <= u64::from(u32::MAX) {
-        starts.extend([decade, 2 * decade, 5 * decade]);
-        decade *= 10;
-    }
-    let mut buckets: Vec<SizeBucket> = starts
-        .windows(2)
-        .map(|pair| SizeBucket {
-            from: pair[0],
-            to: pair[1] - 1,
+    let bucket = |bucket| {
+        let (from, to) = sizes_of_bucket(bucket);
+        SizeBucket {
+            from,
+            to,
             groups: 0,
             rows: 0,
-        })
-        .collect();
-    for size in sizes.iter().map(|&size| u64::from(size)) {
-        let bucket = starts
-            .partition_point(|&start| start <= size)
-            .saturating_sub(1);
-        // The last start, 5·10⁹, is above every size.
-        if let Some(bucket) = buckets.get_mut(bucket) {
-            bucket.groups += 1;
-            bucket.rows += size;
         }
+    };
+    let mut buckets: Vec<SizeBucket> = (0..SIZE_BUCKETS).map(bucket).collect();
+    for &size in sizes {
+        let bucket = &mut buckets[size_bucket(size)];
+        bucket.groups += 1;
+        bucket.rows += u64::from(size);
     }
     buckets.retain(|bucket| bucket.groups > 0);
     buckets

@@ -55,16 +55,9 @@ pub(super) fn covered(
         }
         Domain::Numeric { values, scale, .. } => {
             let interval = Interval::parse_on(label, *scale)?;
-            let first = values.partition_point(|&value| value < interval.lo);
-            let end = values.partition_point(|&value| {
-                if interval.closed {
-                    value <= interval.hi
-                } else {
-                    value < interval.hi
-                }
-            });
+            let places = interval.places(values);
             let with_missing = above_missing.is_some_and(|outermost| interval.encloses(&outermost));
-            Some((first, end, with_missing))
+            Some((places.start, places.end, with_missing))
         }
     }
 }

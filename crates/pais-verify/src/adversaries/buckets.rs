@@ -38,8 +38,8 @@ pub(super) struct Buckets {
     pub(super) confidences: Vec<QidConfidences>,
 }
 
-/// Number of the bucket of a size: they start at 1, 2, 5, 10, 20, 50, …
-pub(super) fn size_bucket(size: u32) -> usize {
+/// Number of the bucket of a size: they start at 1, 2, 5, 10, 20, 50, …, and each ends before the next start.
+pub fn size_bucket(size: u32) -> usize {
     let decade = size.checked_ilog10().unwrap_or(0);
     let first = size / 10u32.pow(decade);
     let within = match first {
@@ -51,10 +51,12 @@ pub(super) fn size_bucket(size: u32) -> usize {
 }
 
 /// Number of buckets of sizes of 32 bits.
-pub(super) const SIZE_BUCKETS: usize = 30;
+pub const SIZE_BUCKETS: usize = 30;
 
-fn size_start(bucket: usize) -> u64 {
-    [1, 2, 5][bucket % 3] * 10u64.pow((bucket / 3) as u32)
+/// The least and the greatest size of a bucket below [`SIZE_BUCKETS`].
+pub fn sizes_of_bucket(bucket: usize) -> (u64, u64) {
+    let start = |bucket: usize| [1, 2, 5][bucket % 3] * 10u64.pow((bucket / 3) as u32);
+    (start(bucket), start(bucket + 1) - 1)
 }
 
 /// Number of the bucket of a confidence.
@@ -67,10 +69,9 @@ impl Buckets {
     /// From numbers of qids in each bucket.
     pub(super) fn new(sizes: &[u64], confidences: &[u64]) -> Self {
         let sizes = sizes.iter().enumerate().filter(|(_, qids)| **qids > 0);
-        let sizes = sizes.map(|(bucket, &qids)| QidSizes {
-            from: size_start(bucket),
-            to: size_start(bucket + 1) - 1,
-            qids,
+        let sizes = sizes.map(|(bucket, &qids)| {
+            let (from, to) = sizes_of_bucket(bucket);
+            QidSizes { from, to, qids }
         });
         let width = CONFIDENCE_BUCKETS as f64;
         let confidences = confidences.iter().enumerate();

@@ -3,9 +3,11 @@
 
 use std::cmp::Reverse;
 
+use pais_core::table::SubjectCounter;
+
 use crate::classes::{Classes, Values};
 use crate::lists::Lists;
-use crate::persons::{CountedTable, PersonCounter, Persons};
+use crate::persons::{CountedTable, persons_by_class, persons_of};
 use crate::profiles::{Grid, Share};
 use crate::requirement::LkcRequirement;
 use crate::sensitive::{ClassCounts, SensitiveColumn, SensitiveIndex};
@@ -59,9 +61,9 @@ impl TableClasses {
         let sizes = order.iter().map(|&class| classes.sizes[class as usize]);
         Ok(Self {
             sensitive: sensitive.collect::<Result<_, VerifyError>>()?,
-            persons: Persons::new(counted)?.map(|persons| ClassPersons {
-                count: persons.count(),
-                by_class: persons.by_class(classes).in_order(&order),
+            persons: persons_of(counted)?.map(|persons| ClassPersons {
+                count: persons.codes(),
+                by_class: persons_by_class(&persons, classes).in_order(&order),
             }),
             grid,
             sizes: sizes.collect(),
@@ -171,7 +173,7 @@ impl TableClasses {
             }
             Some(persons) => {
                 let lists = classes.iter().map(|&class| persons.by_class.of(class));
-                PersonCounter::new(persons.count).count_lists(u64::MAX, lists)
+                SubjectCounter::new(persons.count).count_lists(u64::MAX, lists)
             }
         }
     }

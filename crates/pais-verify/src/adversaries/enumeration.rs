@@ -12,13 +12,13 @@ use std::iter::once;
 
 use pais_core::cancellation::Cancellation;
 use pais_core::subsets::choose;
+use pais_core::table::SubjectCounter;
 use rayon::prelude::*;
 
 use super::classes_of_table::{MergedClasses, TableClasses};
 use super::found_qids::{FoundLengths, MeasuredQids, QidFigures};
 use super::last_values::LastValues;
 use crate::lists::{DividedGroup, Divider, PartOrder};
-use crate::persons::PersonCounter;
 use crate::profiles::Share;
 use crate::verification::VerifyError;
 
@@ -199,7 +199,7 @@ struct QidEnumeration<'a> {
     touched: Vec<u32>,
     /// That of [`TableClasses::merged`].
     index: Vec<u32>,
-    persons: PersonCounter,
+    persons: SubjectCounter,
 }
 
 impl<'a> QidEnumeration<'a> {
@@ -216,7 +216,7 @@ impl<'a> QidEnumeration<'a> {
             value_records: value_counts.map(|count| vec![0; count]).collect(),
             touched: Vec::new(),
             index: classes.value_index(),
-            persons: PersonCounter::new(classes.persons.as_ref().map_or(0, |it| it.count)),
+            persons: SubjectCounter::new(classes.persons.as_ref().map_or(0, |it| it.count)),
         }
     }
 

@@ -24,7 +24,7 @@ use super::persons::CountedTable;
 use super::requirement::LkcRequirement;
 use super::verification::VerifyError;
 use buckets::Buckets;
-pub use buckets::{QidConfidences, QidSizes};
+pub use buckets::{QidConfidences, QidSizes, SIZE_BUCKETS, size_bucket, sizes_of_bucket};
 use classes_of_table::TableClasses;
 use enumeration::{Assumed, enumerate};
 

@@ -17,6 +17,7 @@ mod tests;
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use pais_core::cancellation::Cancellation;
 use pais_core::definition::ColumnRole;
@@ -35,6 +36,10 @@ use super::violations::FoundViolations;
 
 /// Maximum number of pairs of a part of a box and a box that are compared.
 const BUDGET: u64 = 1 << 32;
+
+/// Maximum number of bytes of what is kept of the parts of a box that are cut further. Nested labels take the square
+/// of their number.
+const MOST_HELD_BYTES: usize = if cfg!(test) { 1 << 16 } else { 1 << 27 };
 
 /// Whether a table with overlapping labels satisfies LKC-privacy.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -72,6 +77,27 @@ struct OverlapGroup {
     exceeds: bool,
 }
 
+/// A part of a box, whose points are to be decided.
+struct Part<'g> {
+    ranges: Vec<CodeRange>,
+    /// What is known of the part that it was cut from.
+    outer: Rc<KnownGroups<'g>>,
+}
+
+/// The groups that overlap a part of a box.
+struct KnownGroups<'g> {
+    /// The tally of the groups that are known to hold all of it.
+    holding: GroupTally,
+    /// The others.
+    partial: Vec<&'g OverlapGroup>,
+}
+
+impl KnownGroups<'_> {
+    fn bytes(&self) -> usize {
+        size_of_val(&*self.partial) + size_of_val(&*self.holding.holding)
+    }
+}
+
 /// Decides whether a table with the columns of a schema satisfies LKC-privacy for qids of raw
 /// values, with the violating qids. Records are counted, not persons.
 ///
@@ -80,7 +106,7 @@ struct OverlapGroup {
 ///
 /// # Errors
 /// [`VerifyError`]: for a table that lacks a column or is malformed, for a label that is not of its
-/// column's domain, and beyond the budget of overlaps.
+/// column's domain, and beyond the budgets of overlaps.
 pub(super) fn decide_overlaps(
     table: &ReleasedTable,
     schema: &Schema,
@@ -207,10 +233,12 @@ impl Decision<'_> {
             }
             self.count(groups.len() as u64)?;
             let others = groups[..index].iter().chain(&groups[index + 1..]);
-            let overlapping: Vec<&OverlapGroup> = others
-                .filter(|other| overlap(&other.ranges, &group.ranges))
-                .collect();
-            self.decide_part(&group.ranges, group.tally.clone(), &overlapping)?;
+            let partial = others.filter(|other| overlap(&other.ranges, &group.ranges));
+            let known = KnownGroups {
+                holding: group.tally.clone(),
+                partial: partial.collect(),
+            };
+            self.decide_box(group.ranges.clone(), known)?;
             if let Some(tally) = self.worst_of_box.take() {
                 self.keep(ViolatingBox {
                     columns: columns.to_vec(),
@@ -245,59 +273,74 @@ impl Decision<'_> {
         })
     }
 
-    /// Decides the points of a part of a box. `holding` is the tally of the groups that are known to
-    /// hold all of it; other groups that overlap it are among `overlapping`.
-    fn decide_part(
+    /// Decides the points of a box.
+    fn decide_box(
         &mut self,
-        part: &[CodeRange],
-        mut holding: GroupTally,
-        overlapping: &[&OverlapGroup],
+        ranges: Vec<CodeRange>,
+        known: KnownGroups,
     ) -> Result<(), VerifyError> {
-        self.count(1 + overlapping.len() as u64)?;
-        let mut partial = Vec::new();
-        for &group in overlapping {
-            if !overlap(&group.ranges, part) {
+        let mut held = known.bytes();
+        let outer = Rc::new(known);
+        let mut parts = vec![Part { ranges, outer }];
+        while let Some(Part { ranges, outer }) = parts.pop() {
+            self.count(1 + outer.partial.len() as u64)?;
+            let mut holding = outer.holding.clone();
+            let mut partial = Vec::new();
+            for &group in &outer.partial {
+                if !overlap(&group.ranges, &ranges) {
+                    continue;
+                }
+                if encloses(&group.ranges, &ranges) {
+                    holding.add(&group.tally)
+                } else {
+                    partial.push(group)
+                }
+            }
+            if Rc::strong_count(&outer) == 1 {
+                held -= outer.bytes();
+            }
+            drop(outer);
+            holding.sum_up();
+            let exceeds = self.bounded.greatest(&holding).exceeds;
+            let is_safe = holding.rows >= self.requirement.k && !exceeds;
+            if is_safe && partial.iter().all(|group| !group.exceeds) {
+                self.note(&holding);
                 continue;
             }
-            if encloses(&group.ranges, part) {
-                holding.add(&group.tally)
-            } else {
-                partial.push(group)
+            let border = partial.first().and_then(|group| {
+                let mut pairs = group.ranges.iter().zip(&ranges).enumerate();
+                pairs.find(|(_, (outer, inner))| !outer.encloses(**inner))
+            });
+            let Some((column, (outer, inner))) = border else {
+                self.note(&holding);
+                self.found.holds &= is_safe;
+                let worst = self.worst_of_box.as_ref();
+                if !is_safe && worst.is_none_or(|worst| self.order(&holding, worst).is_lt()) {
+                    self.worst_of_box = Some(holding);
+                }
+                continue;
+            };
+            let within = CodeRange::new(outer.first.max(inner.first), outer.last.min(inner.last));
+            // The last one is decided first.
+            let mut cut = Vec::with_capacity(3);
+            if within.last < inner.last {
+                cut.push(CodeRange::new(within.last + 1, inner.last));
             }
-        }
-        holding.sum_up();
-        let exceeds = self.bounded.greatest(&holding).exceeds;
-        let is_safe = holding.rows >= self.requirement.k && !exceeds;
-        if is_safe && partial.iter().all(|group| !group.exceeds) {
-            self.note(&holding);
-            return Ok(());
-        }
-        let border = partial.first().and_then(|group| {
-            let pairs = group.ranges.iter().zip(part);
-            let mut pairs = pairs.enumerate();
-            pairs.find(|(_, (outer, inner))| !outer.encloses(**inner))
-        });
-        let Some((column, (outer, inner))) = border else {
-            self.note(&holding);
-            self.found.holds &= is_safe;
-            let worst = self.worst_of_box.as_ref();
-            if !is_safe && worst.is_none_or(|worst| self.order(&holding, worst).is_lt()) {
-                self.worst_of_box = Some(holding);
+            if inner.first < within.first {
+                cut.push(CodeRange::new(inner.first, within.first - 1));
             }
-            return Ok(());
-        };
-        let within = CodeRange::new(outer.first.max(inner.first), outer.last.min(inner.last));
-        let mut parts = vec![within];
-        if inner.first < within.first {
-            parts.push(CodeRange::new(inner.first, within.first - 1));
-        }
-        if within.last < inner.last {
-            parts.push(CodeRange::new(within.last + 1, inner.last));
-        }
-        for range in parts {
-            let mut part = part.to_vec();
-            part[column] = range;
-            self.decide_part(&part, holding.clone(), &partial)?;
+            cut.push(within);
+            let outer = Rc::new(KnownGroups { holding, partial });
+            held += outer.bytes();
+            if held > MOST_HELD_BYTES {
+                return Err(VerifyError::TooManyOverlaps);
+            }
+            for range in cut {
+                let mut ranges = ranges.clone();
+                ranges[column] = range;
+                let outer = outer.clone();
+                parts.push(Part { ranges, outer });
+            }
         }
         Ok(())
     }

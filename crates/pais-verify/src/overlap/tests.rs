@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::decide_overlaps;
 use crate::tests::columns;
-use crate::{by_groups, verify_model};
+use crate::{VerifyError, by_groups, verify_model};
 use pais_core::cancellation::Cancellation;
 use pais_core::definition::{ColumnRole, DatasetDefinition};
 use pais_core::model::{Confidence, Lkc, MinimumAnonymity, MissingSensitive};
@@ -300,6 +300,60 @@ fn a_shorter_qid_may_violate_where_no_longer_one_does() {
             matching.len()
         );
     }
+}
+
+/// Each interval encloses the next one, so that what is kept grows with the square of their number, and so did the
+/// depth of the search.
+#[test]
+fn nested_labels_end_beyond_the_bytes_that_are_held() {
+    let decide = |intervals: usize| {
+        let numbers = json!({"name": "n", "role": "quasi_identifier", "kind": "numeric",
+            "domain": [0, 2 * intervals]});
+        let definition =
+            json!({"name": "a", "columns": [numbers, {"name": "s", "role": "sensitive"}]});
+        let definition: DatasetDefinition = serde_json::from_value(definition).unwrap();
+        let labels = (0..intervals).map(|at| format!("[{at},{}]", 2 * intervals - at));
+        let column = |name: &str, form, dictionary: Vec<Box<str>>, codes| ReleasedColumn {
+            name: name.into(),
+            form,
+            column: Column { dictionary, codes },
+            missing: Vec::new(),
+        };
+        let codes = (0..intervals as u32).collect();
+        let values = vec!["a".into(), "b".into()];
+        let columns = vec![
+            column(
+                "n",
+                Form::Generalized,
+                labels.map(Box::from).collect(),
+                codes,
+            ),
+            column(
+                "s",
+                Form::Text,
+                values,
+                (0..intervals as u32).map(|at| at % 2).collect(),
+            ),
+        ];
+        let table = ReleasedTable {
+            name: "data".into(),
+            rows: intervals,
+            columns,
+        };
+        let model = Lkc {
+            l: std::num::NonZeroU32::new(1),
+            k: MinimumAnonymity::new(2).unwrap(),
+            c: Confidence::new(0.5).unwrap(),
+            sensitive_values: None,
+            missing_sensitive: MissingSensitive::Excluded,
+        };
+        let schema = Schema::inline(&definition).unwrap();
+        let decided = decide_overlaps(&table, &schema, &model, &Cancellation::new());
+        decided.map(|it| it.found.holds)
+    };
+    assert_eq!(decide(40), Ok(false));
+    assert_eq!(decide(300), Err(VerifyError::TooManyOverlaps));
+    assert_eq!(decide(20_000), Err(VerifyError::TooManyOverlaps));
 }
 
 #[test]

@@ -50,8 +50,8 @@ pub(super) fn verify(
             raw,
         })
         .collect();
-    let assignment =
-        assign_anatomy(qit, &exact, &tables, raw.rows).map_err(ReleaseError::of_anatomy)?;
+    let assignment = assign_anatomy(qit, &exact, &tables, raw.rows, cancellation)
+        .map_err(ReleaseError::of_anatomy)?;
     let recoding = FoundRecoding::Anatomized {
         counts_match: assignment.source_rows.is_some(),
     };

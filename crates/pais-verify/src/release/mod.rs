@@ -31,7 +31,8 @@ use crate::model_columns::ModelColumns;
 use crate::models::verify_model;
 use crate::overlap::decide_overlaps;
 use crate::{
-    AnatomyError, CountedTable, Original, OriginalColumn, PrivacyFinding, Verification, VerifyError,
+    AnatomyError, CountedTable, Original, OriginalColumn, PrivacyFinding, TruthError, Verification,
+    VerifyError,
 };
 
 pub use self::raw_comparison::{RawComparison, RawTexts};
@@ -154,6 +155,9 @@ impl ReleaseError {
     }
 
     fn of_anatomy(error: AnatomyError) -> Self {
+        if let AnatomyError::Truth(error) = error {
+            return error.into();
+        }
         match error.row() {
             Some(row) => Self::NoAnatomy {
                 row,
@@ -271,7 +275,7 @@ pub fn verify_release(
             match raw {
                 Some(raw) if schema.subject().is_some() => {
                     let k = model.0.k().get();
-                    let (raw, subjects) = compare(schema, job, table, raw, k)?;
+                    let (raw, subjects) = compare(schema, job, table, raw, k, cancellation)?;
                     let by = |table: CountedTable| decide(schema, model, table, cancellation);
                     let decided = subjects.decide(table, k, by)?;
                     let is_counted = decided.subjects.is_some();
@@ -282,7 +286,7 @@ pub fn verify_release(
                 Some(raw) => {
                     found.privacy = Some(decide(schema, model, table.into(), cancellation)?);
                     let k = model.0.k().get();
-                    found.raw = Some(compare(schema, job, table, raw, k)?.0);
+                    found.raw = Some(compare(schema, job, table, raw, k, cancellation)?.0);
                 }
                 None => {
                     let privacy = decide(schema, model, table.into(), cancellation)?;
@@ -375,6 +379,7 @@ fn compare(
     table: &ReleasedTable,
     raw: Table,
     k: u64,
+    cancellation: &Cancellation,
 ) -> Result<(RawFinding, ReleasedSubjects), ReleaseError> {
     let raw = EncodedTable::new(schema, raw);
     let minimum_levels = minimum_levels(job, schema, &raw)?;
@@ -398,7 +403,7 @@ fn compare(
     for set in &mut original.sets {
         set.minimum_levels = minimum_levels.get(&set.column.name);
     }
-    let found = assign(table, &original).map_err(ReleaseError::malformed)?;
+    let found = assign(table, &original, cancellation)?;
     let finding = RawFinding {
         rows: raw.rows as u64,
         made_up: found.made_up,
@@ -463,6 +468,15 @@ fn warnings(
 impl From<Stopped> for ReleaseError {
     fn from(_: Stopped) -> Self {
         Self::Cancelled
+    }
+}
+
+impl From<TruthError> for ReleaseError {
+    fn from(error: TruthError) -> Self {
+        match error {
+            TruthError::Stopped => Self::Cancelled,
+            error => Self::malformed(error),
+        }
     }
 }
 

@@ -8,8 +8,8 @@ use pais_core::schema::Schema;
 use pais_io::read::csv;
 
 use super::{
-    FoundRecoding, PrivacyFinding, ReleaseTables, ReleaseVerification, Undecided, UndecidedReason,
-    verify_release,
+    FoundRecoding, PrivacyFinding, ReleaseError, ReleaseTables, ReleaseVerification, Undecided,
+    UndecidedReason, verify_release,
 };
 
 const SCHEMA: &[u8] = br#"{"name": "visits", "columns": [
@@ -241,8 +241,20 @@ fn a_release_whose_rows_fit_several_persons_does_not_fail_by_one_assignment() {
     assert!(!verify(3, &rows, &raw).fails());
 }
 
+/// What the groups of [`verify_anatomy`] have.
+const COUNTS: &str = "group_id,diagnosis,count\n1,cold,1\n1,flu,2\n2,cold,1\n2,flu,2\n";
+
 /// Groups of three rows: those of patients p1, p1, p2, and those of p3, p4, p5.
-fn verify_anatomy(k: u64, raw: &str) -> ReleaseVerification {
+fn verify_anatomy(k: u64, raw: &str, counts: &str) -> ReleaseVerification {
+    verify_anatomy_until(k, raw, counts, &Cancellation::new()).unwrap()
+}
+
+fn verify_anatomy_until(
+    k: u64,
+    raw: &str,
+    counts: &str,
+    cancellation: &Cancellation,
+) -> Result<ReleaseVerification, ReleaseError> {
     let schema = schema();
     let job = format!(r#"{{"privacy": {{"model": "l_diversity", "k": {k}, "l": 2}}}}"#);
     let job: JobDefinition = json::parse(job.as_bytes()).unwrap();
@@ -257,22 +269,42 @@ fn verify_anatomy(k: u64, raw: &str) -> ReleaseVerification {
         .iter()
         .find(|column| column.name() == "diagnosis");
     let read_by = anatomized::sensitive_columns(diagnosis.unwrap());
-    let counts = "group_id,diagnosis,count\n1,cold,1\n1,flu,2\n2,cold,1\n2,flu,2\n";
     let table = csv::read_table(&read_by, counts.as_bytes()).unwrap();
     let counts = vec![anatomized::released("st_diagnosis", &read_by, table)];
     let release = ReleaseTables::Anatomized { qit, counts };
     let raw = csv::read_table(&schema, raw.as_bytes()).unwrap();
-    verify_release(&schema, &job, &release, Some(raw), &Cancellation::new()).unwrap()
+    verify_release(&schema, &job, &release, Some(raw), cancellation)
 }
 
 #[test]
 fn groups_of_an_anatomy_are_counted_in_persons() {
-    let found = verify_anatomy(2, RAW);
+    let found = verify_anatomy(2, RAW, COUNTS);
     assert!(found.holds());
     assert_eq!((smallest(&found), persons(&found)), (2, Some(5)));
-    assert!(verify_anatomy(3, RAW).fails());
+    assert!(verify_anatomy(3, RAW, COUNTS).fails());
     let one_each = RAW.replacen("p1", "p0", 1);
-    let found = verify_anatomy(3, &one_each);
+    let found = verify_anatomy(3, &one_each, COUNTS);
     assert!(found.holds());
     assert_eq!((smallest(&found), persons(&found)), (3, Some(6)));
+}
+
+#[test]
+fn counts_whose_sum_is_out_of_range_do_not_match() {
+    let half = u64::MAX / 2 + 1;
+    let counts = format!("{COUNTS}3,cold,{half}\n3,flu,{half}\n");
+    let found = verify_anatomy(2, RAW, &counts);
+    let recoding = found.raw.as_ref().map(|raw| raw.recoding);
+    let wrong = FoundRecoding::Anatomized {
+        counts_match: false,
+    };
+    assert_eq!(recoding, Some(wrong));
+    assert!(found.fails());
+}
+
+#[test]
+fn the_rows_of_an_anatomy_are_not_assigned_after_a_request_to_stop() {
+    let cancellation = Cancellation::new();
+    cancellation.cancel();
+    let found = verify_anatomy_until(2, RAW, COUNTS, &cancellation);
+    assert_eq!(found.err(), Some(ReleaseError::Cancelled));
 }

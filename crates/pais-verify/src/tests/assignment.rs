@@ -12,6 +12,7 @@ use crate::matching::MatchingSide;
 use crate::original::{Original, OriginalColumn, OriginalQuasiIdentifier};
 use crate::sets::{OriginalSet, ReleasedSet};
 use crate::source_rows::NOWHERE;
+use pais_core::cancellation::Cancellation;
 use pais_core::definition::DatasetDefinition;
 use pais_core::schema::Schema;
 use pais_core::table::codes::Codes;
@@ -265,7 +266,7 @@ proptest! {
         let turn = order as usize % cells.len();
         cells.rotate_left(turn);
         let released = released_table(&cells);
-        let found = assign(&released, &raw.original()).unwrap();
+        let found = assign(&released, &raw.original(), &Cancellation::new()).unwrap();
         let side = |rows: usize| {
             let mut side = MatchingSide::default();
             for row in 0..rows {

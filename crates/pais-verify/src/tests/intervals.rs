@@ -75,7 +75,7 @@ fn compared(
             &Cancellation::new(),
         ),
         cut,
-        counts(&assign(&released, raw).unwrap()),
+        counts(&assign(&released, raw, &Cancellation::new()).unwrap()),
     )
 }
 
@@ -150,7 +150,7 @@ fn an_interval_that_another_one_exceeds_covers_no_missing_cell() {
         Ok(())
     );
     assert_eq!(
-        counts(&assign(&released, &raw.original(false)).unwrap()),
+        counts(&assign(&released, &raw.original(false), &Cancellation::new()).unwrap()),
         nothing_made_up(0, true)
     );
 }

@@ -13,6 +13,8 @@ use pais_core::table::codes::CodeRange;
 use super::condition::GroupChecker;
 use super::confidence::{BoundedCells, Tally};
 use super::loss::Loss;
+use super::split::SplitProgress;
+use crate::error::RunError;
 
 /// The codes of a group in each dimension, from the first to the last.
 type Bounds = Vec<CodeRange>;
@@ -311,7 +313,15 @@ impl<'b> Candidates<'b> {
 
 /// Groups of row numbers that meet the condition, with no greater loss than the given ones. The
 /// given groups are consecutive rows of the bucket with these sizes, and meet the condition.
-pub(super) fn groups(bucket: &Bucket, sizes: &[u32], checker: &mut GroupChecker) -> Vec<Vec<u32>> {
+///
+/// # Errors
+/// When the observer requested a stop.
+pub(super) fn groups(
+    bucket: &Bucket,
+    sizes: &[u32],
+    checker: &mut GroupChecker,
+    progress: &SplitProgress,
+) -> Result<Vec<Vec<u32>>, RunError> {
     let mut next = 0;
     let mut groups: Vec<Cluster> = sizes
         .iter()
@@ -321,28 +331,31 @@ pub(super) fn groups(bucket: &Bucket, sizes: &[u32], checker: &mut GroupChecker)
         })
         .collect();
     let grown = match &bucket.bounded {
-        Some(bounded) => grow_under_c(bucket, bounded, checker),
-        None => grow(bucket, checker),
+        Some(bounded) => grow_under_c(bucket, bounded, checker, progress)?,
+        None => grow(bucket, checker, progress)?,
     };
     let loss = |groups: &[Cluster]| groups.iter().map(Cluster::loss).sum::<f32>();
     if !grown.is_empty() && loss(&grown) < loss(&groups) {
         groups = grown;
     }
-    improve(bucket, &mut groups, checker);
+    improve(bucket, &mut groups, checker, progress)?;
     let row = |&member: &u32| bucket.rows[member as usize];
-    groups
-        .iter()
-        .map(|group| group.members.iter().map(row).collect())
-        .collect()
+    let rows = |group: &Cluster| group.members.iter().map(row).collect();
+    Ok(groups.iter().map(rows).collect())
 }
 
 /// Grows groups one after another. Each starts with the row farthest from the previous group and
 /// takes the nearest rows until it meets the condition. Each row left over joins the group whose
 /// loss grows least. Empty where not all groups meet the condition in the end.
-fn grow(bucket: &Bucket, checker: &mut GroupChecker) -> Vec<Cluster> {
+fn grow(
+    bucket: &Bucket,
+    checker: &mut GroupChecker,
+    progress: &SplitProgress,
+) -> Result<Vec<Cluster>, RunError> {
     let mut candidates = Candidates::new(bucket);
     let mut groups: Vec<Cluster> = Vec::new();
     while checker.has_enough_rows(candidates.left.len()) {
+        progress.stop_if_asked()?;
         candidates.start();
         let accepted = loop {
             let members = &candidates.members;
@@ -361,17 +374,16 @@ fn grow(bucket: &Bucket, checker: &mut GroupChecker) -> Vec<Cluster> {
         groups.push(bucket.cluster(candidates.members.clone()));
     }
     if groups.is_empty() {
-        return groups;
+        return Ok(groups);
     }
     for member in candidates.left {
         join_nearest(bucket, &mut groups, member);
     }
     let mut holds = |group: &Cluster| accepts(bucket, &group.members, checker);
-    if groups.iter().all(&mut holds) {
-        groups
-    } else {
-        Vec::new()
+    if !groups.iter().all(&mut holds) {
+        groups.clear();
     }
+    Ok(groups)
 }
 
 /// Grows groups one after another, as [`grow`] does, so that each meets *C*. A last group of all
@@ -386,7 +398,8 @@ fn grow_under_c(
     bucket: &Bucket,
     bounded: &BoundedCells,
     checker: &mut GroupChecker,
-) -> Vec<Cluster> {
+    progress: &SplitProgress,
+) -> Result<Vec<Cluster>, RunError> {
     let mut candidates = Candidates::new(bucket);
     let mut whole = bounded.empty_tally();
     for &member in &candidates.left {
@@ -395,6 +408,7 @@ fn grow_under_c(
     let mut groups: Vec<Cluster> = Vec::new();
     // A group takes K rows or more. Fewer than twice as many are the last group.
     while checker.has_enough_rows(candidates.left.len() / 2) {
+        progress.stop_if_asked()?;
         match grow_one(bucket, bounded, &mut candidates, &mut whole, checker) {
             Some(group) => groups.push(group),
             None => break,
@@ -403,14 +417,14 @@ fn grow_under_c(
     let left = candidates.left;
     if accepts(bucket, &left, checker) {
         groups.push(bucket.cluster(left));
-        return groups;
+        return Ok(groups);
     }
     for member in left {
         if !join_nearest(bucket, &mut groups, member) {
-            return Vec::new();
+            return Ok(Vec::new());
         }
     }
-    groups
+    Ok(groups)
 }
 
 /// Adds a row to the group whose loss grows least among those that *C* allows with it; false where
@@ -519,7 +533,12 @@ struct Leaving<'a> {
 
 /// Improves the clusters of a bucket: single rows are moved to another cluster, or exchanged with
 /// a row of another one, until no change decreases NCP, or for a few passes.
-fn improve(bucket: &Bucket, groups: &mut [Cluster], checker: &mut GroupChecker) {
+fn improve(
+    bucket: &Bucket,
+    groups: &mut [Cluster],
+    checker: &mut GroupChecker,
+    progress: &SplitProgress,
+) -> Result<(), RunError> {
     let mut changes = Changes {
         count: 0,
         last: vec![0; groups.len()],
@@ -527,11 +546,13 @@ fn improve(bucket: &Bucket, groups: &mut [Cluster], checker: &mut GroupChecker) 
     };
     for _ in 0..PASSES {
         let before = changes.count;
+        progress.stop_if_asked()?;
         pass(bucket, groups, checker, &mut changes);
         if changes.count == before {
             break;
         }
     }
+    Ok(())
 }
 
 /// Which groups have changed since they were examined.
@@ -722,8 +743,11 @@ fn accepts(bucket: &Bucket, members: &[u32], checker: &mut GroupChecker) -> bool
 mod tests {
     use proptest::prelude::*;
 
-    use super::Bucket;
+    use super::{Bucket, groups};
+    use crate::methods::partitioning::condition::{Condition, DiversityCheck, GroupChecker};
     use crate::methods::partitioning::loss::Loss;
+    use crate::methods::partitioning::split::SplitProgress;
+    use crate::{RunError, Unobserved};
     use pais_core::definition::ColumnKind;
     use pais_core::table::codes::Codes;
     use pais_core::table::{Domain, QuasiIdentifier};
@@ -766,5 +790,25 @@ mod tests {
                 prop_assert_eq!(bucket.ncp_exchanged(&cluster, out, last), exchanged.ncp);
             }
         }
+    }
+
+    #[test]
+    fn clustering_ends_when_it_is_asked_to_stop() {
+        let condition = Condition {
+            k: 2,
+            subjects: None,
+            diversity: DiversityCheck::None,
+            ranges: Vec::new(),
+        };
+        let rows: Vec<u32> = (0..8).collect();
+        let bucket = Bucket::new(&[], &rows, None);
+        let observer = Unobserved::default();
+        let grouped = || {
+            let progress = SplitProgress::new(&observer, rows.len());
+            groups(&bucket, &[8], &mut GroupChecker::new(&condition), &progress)
+        };
+        assert!(grouped().is_ok());
+        observer.0.cancel();
+        assert!(matches!(grouped(), Err(RunError::Cancelled)));
     }
 }

@@ -39,6 +39,9 @@ const BUCKET_ROWS_UNDER_C: BucketRows = BucketRows {
     most: 512,
 };
 
+/// Greatest number of rows of a bucket where persons with many rows make large groups. The time is quadratic.
+const BUCKET_ROWS_OF_PERSONS: usize = 512;
+
 /// A limit of the rows of a bucket.
 struct BucketRows {
     of_k: usize,
@@ -110,7 +113,7 @@ impl<'a> SplitProgress<'a> {
         }
     }
 
-    fn stop_if_asked(&self) -> Result<(), RunError> {
+    pub(super) fn stop_if_asked(&self) -> Result<(), RunError> {
         if !self.stopped.load(Relaxed) && self.observer.must_stop() {
             self.stopped.store(true, Relaxed);
         }
@@ -190,7 +193,7 @@ impl<'a> KdSplit<'a> {
         let group = self.condition.typical_rows();
         // Persons with many rows make groups that a bucket must still have room for.
         let most = match self.condition.subjects {
-            Some(_) => most.max(group.saturating_mul(2)),
+            Some(_) => most.max(group.saturating_mul(2).min(BUCKET_ROWS_OF_PERSONS)),
             None => most,
         };
         group.saturating_mul(of_k).min(most)
@@ -218,7 +221,7 @@ impl<'a> KdSplit<'a> {
         let bounded = self.condition.confidence().map(|it| it.select(&copied));
         let bucket = Bucket::new(&self.losses, &copied, bounded);
         let mut start = 0;
-        for group in groups(&bucket, &found, checker) {
+        for group in groups(&bucket, &found, checker, &self.progress)? {
             rows[start..start + group.len()].copy_from_slice(&group);
             start += group.len();
             sizes.push(group.len() as u32);
@@ -521,4 +524,41 @@ fn halve_strata(
         .collect();
     rows.copy_from_slice(&order);
     Some(left)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::{BUCKET_ROWS_OF_PERSONS, KdSplit, SplitProgress};
+    use crate::Unobserved;
+    use crate::methods::partitioning::condition::{Condition, DiversityCheck};
+    use crate::methods::partitioning::valid_cuts::SplitGuide;
+    use pais_core::table::{Column, Subjects};
+
+    /// Groups of 20 persons with 40 rows each have 800 rows.
+    #[test]
+    fn buckets_of_persons_with_many_rows_are_not_larger_than_can_be_clustered() {
+        let persons = Column {
+            dictionary: (0..50).map(|person| person.to_string().into()).collect(),
+            codes: (0..2000).map(|row| row / 40).collect(),
+        };
+        let condition = Condition {
+            k: 20,
+            subjects: Subjects::new(persons).map(Arc::new),
+            diversity: DiversityCheck::None,
+            ranges: Vec::new(),
+        };
+        let observer = Unobserved::default();
+        let split = KdSplit {
+            dimensions: Vec::new(),
+            losses: Vec::new(),
+            condition: &condition,
+            guide: SplitGuide::Ncp,
+            class: None,
+            progress: SplitProgress::new(&observer, 2000),
+        };
+        assert_eq!(condition.typical_rows(), 800);
+        assert_eq!(split.bucket_rows(), BUCKET_ROWS_OF_PERSONS);
+    }
 }

@@ -136,9 +136,8 @@ fn covered_codes(domain: &Domain, codes: impl Iterator<Item = u32>) -> CodeRange
         } => match [range.first, range.last].map(|code| values.get(code as usize)) {
             [Some(&least), Some(&most)] => {
                 let (lo, hi) = closed(domain, least, most);
-                let first = values.partition_point(|&value| value < lo);
-                let end = values.partition_point(|&value| value <= hi);
-                CodeRange::new(first as u32, (end as u32).saturating_sub(1))
+                let places = Interval::closed(lo, hi).places(values);
+                CodeRange::new(places.start as u32, (places.end as u32).saturating_sub(1))
             }
             _ => range,
         },

@@ -242,7 +242,10 @@ impl<'a> Attribute<'a> {
         let first = self.concepts.len() as ConceptId;
         self.concepts.extend_from_slice(split);
         let ids = first..self.concepts.len() as ConceptId;
-        if let Some(position) = self.cut.iter().position(|&id| id == parent) {
+        let start = self.concept(parent).codes.start;
+        let before = |&id: &ConceptId| self.concept(id).codes.start < start;
+        let position = self.cut.partition_point(before);
+        if self.cut.get(position) == Some(&parent) {
             self.cut.splice(position..=position, ids.clone());
         }
         ids

@@ -82,14 +82,11 @@ fn resolve(domain: &Domain, cut: &[Meaning]) -> Result<Cut, RunError> {
                 tree.node(node).first_leaf as usize..tree.node(node).end_leaf as usize
             }
             (Domain::Numeric { values, .. }, Meaning::Interval(interval)) => {
-                let start = values.partition_point(|&value| value < interval.lo);
-                let end = values
-                    .partition_point(|&value| interval.contains(value) || value < interval.lo);
                 // Only the topmost interval includes missing cells.
                 if cut.len() == 1 {
                     0..label_of.len()
                 } else {
-                    start..end
+                    interval.places(values)
                 }
             }
             (Domain::Numeric { values, .. }, _) => values.len()..label_of.len(),

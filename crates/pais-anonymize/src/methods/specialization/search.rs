@@ -23,6 +23,7 @@ use pais_core::subsets::choose;
 use pais_core::table::EncodedTable;
 use pais_core::table::codes::Codes;
 
+use self::candidates::{Candidates, CutCandidate};
 use super::attribute::{Attribute, Concept, ConceptId, Meaning};
 use super::frequencies::{CollapsedTable, Floor, MAX_CELLS, Rounds};
 use super::interval_splits::IntervalSplits;
@@ -30,7 +31,7 @@ use super::known_group::KnownGroups;
 use super::partitions::{ChildOfCode, PartitionId, Partitions, Scan, SplitCounts};
 use super::persons::ShareSubjects;
 use super::requirement::{Requirement, by_value};
-use super::score::{self, SplitQueue, SplitSelection, TIE};
+use super::score::{self, SplitQueue, SplitSelection};
 use super::sensitive::SensitiveSlots;
 use super::suppression::{
     SensitiveCountCache, SplitKey, Suppression, SuppressionBounds, SuppressionTrial, TrialIndex,
@@ -45,6 +46,7 @@ use crate::step::{StepItem, StepRecord};
 /// How often the same counts are requested from a source before a run fails.
 pub(super) const ATTEMPTS: usize = 3;
 
+mod candidates;
 mod rounds;
 #[cfg(test)]
 pub(super) mod suppression_reference;
@@ -139,20 +141,6 @@ pub(super) struct SpecializationSettings {
     pub suppression_for: SuppressionFor,
 }
 
-/// A value of ∪Cut that may still be specialized.
-pub(super) struct CutCandidate {
-    pub(super) attribute: usize,
-    pub(super) concept: ConceptId,
-    pub(super) splits: SplitQueue,
-    pub(super) split: Vec<Concept>,
-    pub(super) score: f64,
-    /// Whether it is above a cut that the search reaches first.
-    is_above: bool,
-    /// Number of steps performed when the score was last summed over partitions; `None` if it never
-    /// was.
-    pub(super) scored_at: Option<usize>,
-}
-
 /// A specialization that was performed.
 pub(super) struct PerformedSpecialization {
     attribute: usize,
@@ -169,7 +157,7 @@ pub(super) struct SearchState<'a> {
     attributes: Vec<Attribute<'a>>,
     sensitive: SensitiveSlots,
     partitions: Partitions,
-    candidates: Vec<CutCandidate>,
+    candidates: Candidates,
     child_of_code: ChildOfCode,
     /// The attributes of the last violating qid. They are checked first, because often they
     /// violate the requirement again.
@@ -263,9 +251,9 @@ impl<'a> SearchState<'a> {
             settings,
             partitions,
             ncp_sums: attributes.iter().map(topmost).collect(),
+            candidates: Candidates::new(&attributes),
             attributes,
             sensitive,
-            candidates: Vec::new(),
             child_of_code: ChildOfCode::default(),
             last_violation: Vec::new(),
             count_cache: SensitiveCountCache::default(),
@@ -292,7 +280,7 @@ impl<'a> SearchState<'a> {
             self.observer
                 .counted(Count::StepsDone(steps.len() as u64 - 1));
             self.observer.check()?;
-            let Some(best) = self.best() else {
+            let Some(best) = self.candidates.best() else {
                 // No candidate is valid: suppress rows within the budget to make one valid.
                 let Some((best, suppression)) = self.best_with_suppression() else {
                     self.observer.check()?;
@@ -312,12 +300,13 @@ impl<'a> SearchState<'a> {
                     self.count_next(best, rounds)?;
                 }
                 let mut split_counts = self.count_split(best);
-                let candidate = &mut self.candidates[best];
                 if score::is_over_partitions(self.settings.objective)
-                    && candidate.scored_at != Some(steps.len())
+                    && self.candidates[best].scored_at != Some(steps.len())
                 {
-                    candidate.score = split_counts.score as f64;
-                    candidate.scored_at = Some(steps.len());
+                    self.candidates.change(best, |candidate| {
+                        candidate.score = split_counts.score as f64;
+                        candidate.scored_at = Some(steps.len());
+                    });
                     continue;
                 }
                 if self.is_valid(best, &mut split_counts) {
@@ -440,7 +429,7 @@ impl<'a> SearchState<'a> {
             split,
             score,
             ..
-        } = self.candidates.swap_remove(candidate);
+        } = self.candidates.remove(candidate);
         let column = &mut self.attributes[attribute];
         let children = column.specialize(concept, &split);
         let ncp_sum = |concept: &Concept| column.rows(concept) as f64 * column.ncp(concept);
@@ -571,9 +560,11 @@ impl SearchState<'_> {
         };
         let score = self.score(attribute, value, &split);
         let is_above = self.attributes[attribute].is_above_first_cut(value);
+        let start = value.codes.start;
         self.candidates.push(CutCandidate {
             attribute,
             concept,
+            start,
             splits,
             split,
             score,
@@ -615,26 +606,6 @@ impl SearchState<'_> {
         score::from_histogram(column, parent, split, self.settings.objective, 1.0 / cells)
     }
 
-    /// The candidate with the greatest score, of those above the first cut as long as there are any.
-    /// Ties are broken by attribute order, then cut order.
-    fn best(&self) -> Option<usize> {
-        let any_above = self.candidates.iter().any(|candidate| candidate.is_above);
-        let open = || {
-            let candidates = self.candidates.iter().enumerate();
-            candidates.filter(|(_, candidate)| candidate.is_above || !any_above)
-        };
-        let scores = open().map(|(_, candidate)| candidate.score);
-        let greatest = scores.reduce(f64::max)?;
-        let position = |candidate: &CutCandidate| {
-            let concept = self.attributes[candidate.attribute].concept(candidate.concept);
-            (candidate.attribute, concept.codes.start)
-        };
-        open()
-            .filter(|(_, candidate)| candidate.score >= greatest - TIE)
-            .min_by_key(|(_, candidate)| position(candidate))
-            .map(|(index, _)| index)
-    }
-
     /// Whether a child of a candidate has fewer than *K* rows in total, so that no scan is needed.
     fn has_small_child(&self, candidate: usize) -> bool {
         let CutCandidate {
@@ -668,7 +639,7 @@ impl SearchState<'_> {
     /// valid.
     fn reject(&mut self, candidate: usize, rounds: Option<Rounds<'_>>) -> Result<(), RunError> {
         if self.has_few_missing_cells(candidate) || !self.replace_split(candidate, rounds)? {
-            self.candidates.swap_remove(candidate);
+            self.candidates.remove(candidate);
         }
         Ok(())
     }
@@ -702,22 +673,20 @@ impl SearchState<'_> {
     /// Replaces the split of a candidate by the next best one; false if there is none.
     fn go_to_next_split(&mut self, candidate: usize) -> bool {
         let CutCandidate {
-            attribute,
-            concept,
-            splits,
-            ..
-        } = &mut self.candidates[candidate];
-        let (attribute, concept) = (*attribute, *concept);
+            attribute, concept, ..
+        } = self.candidates[candidate];
         let column = &self.attributes[attribute];
         let value = column.concept(concept);
-        let Some(split) = splits.next(column, value) else {
+        let next = |candidate: &mut CutCandidate| candidate.splits.next(column, value);
+        let Some(split) = self.candidates.change(candidate, next) else {
             return false;
         };
         let score = self.score(attribute, value, &split);
-        let candidate = &mut self.candidates[candidate];
-        candidate.split = split;
-        candidate.score = score;
-        candidate.scored_at = None;
+        self.candidates.change(candidate, |candidate| {
+            candidate.split = split;
+            candidate.score = score;
+            candidate.scored_at = None;
+        });
         true
     }
 
@@ -780,7 +749,7 @@ impl SearchState<'_> {
         }
         let is_valid = !valid.is_empty();
         valid.extend(remaining);
-        self.candidates[candidate].splits.keep(valid);
+        (self.candidates).change(candidate, |candidate| candidate.splits.keep(valid));
         is_valid
     }
 }

@@ -89,7 +89,7 @@ impl Leaves {
                     let Some(number) = position(value) else {
                         continue;
                     };
-                    let after = ranges.partition_point(|range| range.hi <= number);
+                    let after = ranges.partition_point(|range| range.is_below(number));
                     if let Some(rows) = rows.get_mut(after) {
                         *rows += of_value;
                     }
@@ -145,9 +145,9 @@ impl Leaves {
                     let first = *places.get(&label[..at])?;
                     let rest = &label[at + TO.len()..];
                     // Points at the end tell the interval from a label.
-                    let ends = (0..=rest.len()).rev();
-                    let mut ends = ends.take_while(|&end| rest[end..].bytes().all(|it| it == b'.'));
-                    let last = ends.find_map(|end| places.get(rest.get(..end)?))?;
+                    let first_end = rest.trim_end_matches('.').len();
+                    let mut ends = (first_end..=rest.len()).rev();
+                    let last = ends.find_map(|end| places.get(&rest[..end]))?;
                     (first < *last).then_some(first..last + 1)
                 });
                 between.filter(|leaves| self.label(leaves) == label).last()
@@ -450,15 +450,20 @@ mod tests {
 
     #[test]
     fn labels_of_intervals_are_found_again() {
-        let leaves = Leaves::Labels(["a", "a..b", "b", "c..", "d"].map(String::from).to_vec());
-        for start in 0..5 {
-            for end in start + 1..=5 {
+        let leaves = Leaves::Labels(
+            ["a", "a..b", "b", "c..", "d", "\u{e9}"]
+                .map(String::from)
+                .to_vec(),
+        );
+        for start in 0..6 {
+            for end in start + 1..=6 {
                 let label = leaves.label(&(start..end));
                 let found = leaves.find(&label, &leaves.places());
                 assert_eq!(found, Some(start..end), "{label}");
             }
         }
         assert_eq!(leaves.find("d..a", &leaves.places()), None);
+        assert_eq!(leaves.find("a..x\u{e9}", &leaves.places()), None);
         assert_eq!(leaves.find("x", &leaves.places()), None);
     }
 
