@@ -283,7 +283,7 @@ async fn that_rows_are_not_persons_is_a_warning_of_dataset_job_release_and_repor
         (
             "subject",
             "identifier",
-            "the subject column `case` has more values",
+            "the 20 values of the identifier `patient` occur with several values of the subject column `case`",
         ),
         ("identifier", "subject", ""),
     ] {

@@ -54,8 +54,11 @@ def test_missing_values_are_under_the_only_interval() -> None:
     assert mapped["age"].tolist() == ["[1,3]", "[1,3]"]
     assert mapped["born"].tolist() == ["[1990-01-01,2000-01-01)"] * 2
     # A single number is no interval: nothing says that the missing value is that.
-    exact = transform(release(age=["5"]), pd.DataFrame({"age": [5, None]}))
+    missing = pd.DataFrame({"age": [5, None]})
+    exact = transform(release(age=["5", "?"]), missing)
     assert exact["age"].tolist() == ["5", "?"]
+    with pytest.raises(ValueError, match="position 1 of the column 'age'"):
+        transform(release(age=["5"]), missing)
 
 
 def test_labels_below_the_cut_need_the_taxonomy() -> None:

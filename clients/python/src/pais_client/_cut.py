@@ -105,7 +105,8 @@ class ColumnCut:
         # The outermost interval covers missing values, too: it is the whole cut.
         single = labels[0] if ordered and len(labels) == 1 else None
         outermost = single if single is not None and self.value(single) is None else None
-        self.of_missing = self.topmost or outermost or MISSING
+        own = MISSING if MISSING in self.labels else None
+        self.of_missing = self.topmost or outermost or own
         self.known: dict[str, str] = {}
 
     def climb(self, node: Mapping[str, Any], label: str | None) -> None:
