@@ -15,7 +15,6 @@ use crate::db::audit::Action;
 use crate::ids::ReleaseId;
 use crate::problem::{Code, Problem};
 
-use super::editions;
 use super::error::ApiError;
 use super::extract::headers::require_json;
 use super::extract::{Parameters, Path, Staff, WholeBody};
@@ -88,7 +87,7 @@ pub(super) async fn decide(
         Decision::Rejected => Action::ReleaseRejected,
     };
     let approval = app.recorded(action, release.0, decided).await?;
-    editions::settle(&app).await;
+    app.settle_editions().await;
     let document = DecidedRelease {
         release_id: release,
         approval,

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use crate::db::StoreError;
-use crate::db::editions::{self, Cause, Edition, EditionQueue, Queueing};
+use crate::db::editions::{self, Cause, Edition, Queueing};
 use crate::ids::PublicationId;
 use crate::problem::{Code, Problem};
 
@@ -17,7 +17,6 @@ use super::error::ApiError;
 use super::events::editions::{SeenEdition, check_visible, seen, wait_for_edition};
 use super::extract::{Holder, Parameters, Path, ReleaseReader};
 use super::page::{Page, PageRequest, page_request};
-use super::state::CallerApp;
 
 /// Longest time that a list waits for its first item, in seconds.
 const LONGEST_WAIT: i64 = 30;
@@ -56,10 +55,10 @@ pub(super) async fn create(
     Path(id): Path<PublicationId>,
 ) -> Result<Response, ApiError> {
     app.storage.check()?;
-    settle(&app).await;
+    app.settle_editions().await;
     let cause = Cause::Request(app.caller);
     let organization = app.caller.organization;
-    let number = match editions::queue(edition_queue(&app), organization, id, cause).await? {
+    let number = match editions::queue(app.edition_queue(), organization, id, cause).await? {
         Queueing::Queued(number) => number,
         Queueing::NotFound => return Err(ApiError::not_found()),
         Queueing::NoDataset => {
@@ -124,25 +123,4 @@ fn bounded(name: &str, value: Option<i64>, most: i64) -> Result<u64, Problem> {
         let detail = format!("`{name}` must be a whole number from 0 to {most}");
         Problem::new(Code::InvalidParameter, detail)
     })
-}
-
-fn edition_queue(app: &CallerApp) -> EditionQueue<'_> {
-    EditionQueue {
-        store: &app.db,
-        keys: &app.keys,
-        quotas: app.limits.quotas,
-    }
-}
-
-/// Settles the editions of the caller's organization after a request that may affect them.
-/// Workers repeat this periodically, so a failure delays an edition but does not lose it.
-pub(super) async fn settle(app: &CallerApp) {
-    match editions::settle(edition_queue(app)).await {
-        Ok(queued) if queued > 0 => app.wake.notify_one(),
-        Ok(_) => {}
-        Err(error) => {
-            let error = &error as &dyn std::error::Error;
-            tracing::warn!(error, "editions could not be brought on; workers try again");
-        }
-    }
 }

@@ -25,7 +25,6 @@ use crate::ids::JobId;
 use crate::problem::{Code, Problem};
 
 use super::datasets::find;
-use super::editions;
 use super::error::ApiError;
 use super::extract::body::JobBody;
 use super::extract::headers::require_json;
@@ -127,7 +126,7 @@ pub(super) async fn cancel(
 ) -> Result<(StatusCode, Json<StoredJob>), ApiError> {
     match jobs::cancel(&app.db, &app.keys, app.caller, id).await? {
         JobCancellation::Accepted(job) => {
-            editions::settle(&app).await;
+            app.settle_editions().await;
             Ok((StatusCode::ACCEPTED, Json(*job)))
         }
         JobCancellation::Ended => Err(ApiError::new(

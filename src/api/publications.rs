@@ -22,7 +22,6 @@ use crate::problem::{Code, Problem};
 use crate::roles::Role;
 
 use super::datasets::find;
-use super::editions;
 use super::error::{ApiError, done};
 use super::extract::body::JobBody;
 use super::extract::headers::require_json;
@@ -111,7 +110,7 @@ pub(super) async fn create(
         let id = app
             .recorded(Action::PublicationCreated, dataset, made)
             .await?;
-        editions::settle(&app).await;
+        app.settle_editions().await;
         let publication = load(&app, id).await?;
         Ok(created(format!("/v1/publications/{id}"), publication))
     })
@@ -279,7 +278,7 @@ pub(super) async fn change(
     let changed = publications::change(&app.db, app.caller, id, &patch).await?;
     app.recorded(Action::PublicationChanged, id.0, stored_id(changed))
         .await?;
-    editions::settle(&app).await;
+    app.settle_editions().await;
     Ok(Json(load(&app, id).await?).into_response())
 }
 
@@ -297,7 +296,7 @@ pub(super) async fn delete(
 ) -> Result<StatusCode, ApiError> {
     let status = done(publications::delete(&app.db, app.caller, id).await?)?;
     app.wake.notify_waiters();
-    editions::settle(&app).await;
+    app.settle_editions().await;
     Ok(status)
 }
 

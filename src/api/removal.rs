@@ -6,7 +6,6 @@ use std::time::Duration;
 use crate::db::{RowScope, StoreError};
 use crate::jobs::upkeep::reclaim_space;
 
-use super::editions;
 use super::state::CallerApp;
 
 /// How long a request waits for it.
@@ -32,7 +31,7 @@ pub(super) async fn remove_soon(
 /// again, and the space of the rows is returned.
 pub(super) async fn after_deletion(app: &CallerApp) {
     app.wake.notify_waiters();
-    editions::settle(app).await;
+    app.settle_editions().await;
     // Also what is left of other organizations.
     let store = app.db.within(RowScope::Service);
     let storage = app.storage.clone();

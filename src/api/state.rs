@@ -8,6 +8,7 @@ use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::events::Watching;
+use crate::db::editions::{self, EditionQueue};
 use crate::db::key_ring::KeyRing;
 use crate::db::{RowScope, Store};
 use crate::engine::rendered_tables::Renderer;
@@ -141,6 +142,30 @@ pub struct CallerApp {
     app: App,
     /// Who makes the request.
     pub(crate) caller: Caller,
+}
+
+impl CallerApp {
+    /// What queueing editions needs.
+    pub(super) fn edition_queue(&self) -> EditionQueue<'_> {
+        EditionQueue {
+            store: &self.db,
+            keys: &self.keys,
+            quotas: self.limits.quotas,
+        }
+    }
+
+    /// Settles the editions of the caller's organization after a request that may affect them.
+    /// Workers repeat this periodically, so a failure delays an edition but does not lose it.
+    pub(super) async fn settle_editions(&self) {
+        match editions::settle(self.edition_queue()).await {
+            Ok(queued) if queued > 0 => self.wake.notify_one(),
+            Ok(_) => {}
+            Err(error) => {
+                let error = &error as &dyn std::error::Error;
+                tracing::warn!(error, "editions could not be brought on; workers try again");
+            }
+        }
+    }
 }
 
 impl Deref for CallerApp {

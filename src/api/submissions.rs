@@ -24,7 +24,6 @@ use crate::engine::ingest::pipeline::{BodyFile, IngestSettings, ingest};
 use crate::problem::Code;
 
 use super::datasets::{load, text_format};
-use super::editions;
 use super::error::ApiError;
 use super::extract::headers::received_format;
 use super::extract::query::TextQuery;
@@ -117,7 +116,7 @@ pub(super) async fn create(
     };
     match submit(&app, sent, &mut incoming).await {
         Ok(answer) => {
-            editions::settle(&app).await;
+            app.settle_editions().await;
             answer.into_response()
         }
         Err(error) => {

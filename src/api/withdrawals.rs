@@ -11,7 +11,6 @@ use crate::db::releases::{self, Withdrawal, WithdrawalCreation};
 use crate::engine::locations;
 use crate::ids::ReleaseId;
 
-use super::editions;
 use super::error::ApiError;
 use super::extract::{JsonBody, Path, Staff};
 use super::removal::remove_soon;
@@ -49,7 +48,7 @@ pub(super) async fn create(
     let reason = text::reason(&definition.reason, action)?;
     match releases::withdraw(&app.db, app.caller, release, reason).await? {
         WithdrawalCreation::Made(withdrawal) => {
-            editions::settle(&app).await;
+            app.settle_editions().await;
             let store = app.db.within(RowScope::Service);
             let storage = app.storage.clone();
             remove_soon(async move { locations::remove_files(&store, &storage).await }).await;

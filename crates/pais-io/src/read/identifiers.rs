@@ -51,6 +51,13 @@ struct IdentifierCounts {
     of_subjects: u64,
 }
 
+/// The subject column, and the number of its values.
+#[derive(Clone, Copy)]
+struct SubjectValues<'a> {
+    name: &'a str,
+    number: u64,
+}
+
 /// The digest of a cell.
 #[derive(Clone, Copy, Debug)]
 struct CellDigest {
@@ -121,7 +128,11 @@ impl IdentifierRepeats {
     /// The warnings about identifiers that may name persons with several rows, of which the file has `rows`; if
     /// there is a subject column, persons with several subjects.
     pub fn warnings(&self, rows: u64) -> impl Iterator<Item = Warning> {
-        let subject = self.subject.as_deref().map(|name| (name, self.subjects));
+        let subject = self.subject.as_deref();
+        let subject = subject.map(|name| SubjectValues {
+            name,
+            number: self.subjects,
+        });
         self.columns
             .iter()
             .filter_map(move |counted| counted.warning(rows, subject))
@@ -151,8 +162,7 @@ impl IdentifierRepeats {
 }
 
 impl IdentifierCounts {
-    /// `subject` is the name of the subject column, with the number of its values.
-    fn warning(&self, rows: u64, subject: Option<(&str, u64)>) -> Option<Warning> {
+    fn warning(&self, rows: u64, subject: Option<SubjectValues<'_>>) -> Option<Warning> {
         let Self {
             column,
             name,
@@ -165,8 +175,7 @@ impl IdentifierCounts {
             Some(_) => (*of_subjects, SUBJECTS_OF_KEY),
         };
         // A stay is of one person; a diagnosis or a length of stay is another one in each row of a person.
-        let is_one_of_each =
-            subject.is_none_or(|(_, subjects)| *of_subjects <= subjects + subjects / 20);
+        let is_one_of_each = subject.is_none_or(|it| *of_subjects <= it.number + it.number / 20);
         let is_key = match name {
             KeyName::Person => true,
             KeyName::Unknown => {
@@ -181,11 +190,15 @@ impl IdentifierCounts {
                  count as one toward K"
             ),
             // A few persons can have a second number.
-            Some((subject, _)) if of_subjects.saturating_sub(*distinct) > distinct / 20 => format!(
-                "the {distinct} values of the identifier `{column}` occur with several values of the subject column \
+            Some(SubjectValues { name: subject, .. })
+                if of_subjects.saturating_sub(*distinct) > distinct / 20 =>
+            {
+                format!(
+                    "the {distinct} values of the identifier `{column}` occur with several values of the subject column \
                  `{subject}`, in {of_subjects} pairs; only if `{column}` is the key of the person a row is about, \
                  declare it as `subject` instead: else what is counted as a person is, for example, one stay"
-            ),
+                )
+            }
             _ => return None,
         };
         let code = WarningCode::RepeatedIdentifier;

@@ -5,7 +5,7 @@ use pais_core::table::{Column, EncodedTable, Form, ReleasedColumn};
 use pais_io::read::csv;
 use serde_json::{Value, json};
 
-use super::distortion::DistortedColumn;
+use super::distorted_column::DistortedColumn;
 use crate::test_data::schema;
 
 /// Entropy loss and survival of frequencies of a column that releases these labels for its rows.

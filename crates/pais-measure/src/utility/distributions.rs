@@ -7,7 +7,7 @@ use pais_core::table::{Domain, SubjectCounter, Subjects};
 use pais_core::taxonomy::{Interval, MISSING_LABEL};
 use serde::{Deserialize, Serialize};
 
-use super::distortion::DistortedColumn;
+use super::distorted_column::DistortedColumn;
 use super::holder_only::rounded;
 
 /// Maximum number of labels of a side; all others are pooled.

@@ -5,6 +5,7 @@
 
 mod adversary_risk;
 mod attribute_risk;
+mod distorted_column;
 mod distortion;
 mod distributions;
 mod group_metrics;

@@ -13,7 +13,7 @@ use pais_core::table::codes::CodeRange;
 use super::condition::GroupChecker;
 use super::confidence::{BoundedCells, Tally};
 use super::loss::Loss;
-use super::split::SplitProgress;
+use super::split_progress::SplitProgress;
 use crate::error::RunError;
 
 /// The codes of a group in each dimension, from the first to the last.
@@ -746,7 +746,7 @@ mod tests {
     use super::{Bucket, groups};
     use crate::methods::partitioning::condition::{Condition, DiversityCheck, GroupChecker};
     use crate::methods::partitioning::loss::Loss;
-    use crate::methods::partitioning::split::SplitProgress;
+    use crate::methods::partitioning::split_progress::SplitProgress;
     use crate::{RunError, Unobserved};
     use pais_core::definition::ColumnKind;
     use pais_core::table::codes::Codes;

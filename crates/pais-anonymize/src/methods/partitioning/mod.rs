@@ -15,6 +15,7 @@ mod method;
 mod minimum_cover;
 mod partition;
 mod split;
+mod split_progress;
 mod tables;
 mod valid_cuts;
 

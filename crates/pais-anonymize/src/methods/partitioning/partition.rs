@@ -13,7 +13,8 @@ use super::condition::{Condition, DiversityCheck, GroupChecker, RangeCheck};
 use super::frequency::Remedy;
 use super::loss::Loss;
 use super::minimum_cover::GreatestL;
-use super::split::{GroupPartition, KdSplit, SplitDimension, SplitProgress};
+use super::split::{GroupPartition, KdSplit, SplitDimension};
+use super::split_progress::SplitProgress;
 use super::valid_cuts::SplitGuide;
 
 /// Splits a table into groups that meet a model.

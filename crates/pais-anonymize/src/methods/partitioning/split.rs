@@ -10,8 +10,6 @@
 //! Under *C* each cut is decided by the counts of its two parts, so that the best valid cut of all
 //! is found. Where no cut of a region is valid, its rows are clustered one by one.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
-
 use pais_core::parallel;
 use pais_core::table::codes::{CodeRange, Codes, RowCodes};
 use pais_core::table::{Domain, QuasiIdentifier};
@@ -22,9 +20,9 @@ use super::clusters::{Bucket, groups};
 use super::condition::{Condition, GroupChecker};
 use super::confidence::{BoundedCells, ConfidenceCheck, UNBOUNDED};
 use super::loss::{Loss, RangeCut};
+use super::split_progress::SplitProgress;
 use super::valid_cuts::{CutChoice, SplitGuide, best_cut};
 use crate::error::RunError;
-use crate::observer::{Observer, Phase};
 
 /// Minimum number of rows of a group for which its halves are split in parallel.
 const PARALLEL_ROWS: usize = 1 << 13;
@@ -82,47 +80,6 @@ pub(super) struct KdSplit<'a> {
     /// The class of each row, where it guides the split.
     pub(super) class: Option<&'a Codes<'a>>,
     pub(super) progress: SplitProgress<'a>,
-}
-
-/// Reports the progress to the observer and asks it for cancellation.
-pub(super) struct SplitProgress<'a> {
-    observer: &'a dyn Observer,
-    rows: usize,
-    done: AtomicUsize,
-    stopped: AtomicBool,
-}
-
-impl<'a> SplitProgress<'a> {
-    pub(super) fn new(observer: &'a dyn Observer, rows: usize) -> Self {
-        Self {
-            observer,
-            rows,
-            done: AtomicUsize::new(0),
-            stopped: AtomicBool::new(false),
-        }
-    }
-
-    /// Counts rows whose groups are final.
-    fn done(&self, rows: usize) {
-        let before = self.done.fetch_add(rows, Relaxed);
-        // At most about a thousand reports.
-        let step = self.rows / 1000 + 1;
-        if before / step != (before + rows) / step {
-            let done = (before + rows) as f64 / self.rows.max(1) as f64;
-            self.observer.progress(Phase::Searching, done.min(1.0));
-        }
-    }
-
-    pub(super) fn stop_if_asked(&self) -> Result<(), RunError> {
-        if !self.stopped.load(Relaxed) && self.observer.must_stop() {
-            self.stopped.store(true, Relaxed);
-        }
-        if self.stopped.load(Relaxed) {
-            Err(RunError::Cancelled)
-        } else {
-            Ok(())
-        }
-    }
 }
 
 impl<'a> KdSplit<'a> {
