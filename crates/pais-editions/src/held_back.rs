@@ -356,9 +356,20 @@ struct Cell {
     bounded: Option<u32>,
 }
 
-/// By code of a sensitive column, and last for null: the number of the value if the model bounds it, as the verifier
-/// reads it. Texts that look alike are one value. `None` for a cell that does not count, because it is missing.
-fn readings(column: &ReleasedColumn, model: &Lkc) -> Vec<Option<Option<u32>>> {
+/// How the cells of a value count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reading {
+    /// Not at all: they are missing.
+    Excluded,
+    /// The model does not bound the value.
+    Unbounded,
+    /// The model bounds the value with this number.
+    Bounded(u32),
+}
+
+/// By code of a sensitive column, and last for null, how its cells count, as the verifier reads them. Texts that look
+/// alike are one value.
+fn readings(column: &ReleasedColumn, model: &Lkc) -> Vec<Reading> {
     let words = column.missing.iter().map(|word| visible_text(word));
     let words: HashSet<Cow<str>> = words.collect();
     let listed = model.sensitive_values.as_ref().map(|listed| {
@@ -367,7 +378,10 @@ fn readings(column: &ReleasedColumn, model: &Lkc) -> Vec<Option<Option<u32>>> {
         values.map(|value| visible_text(value)).collect()
     });
     let listed: Option<HashSet<Cow<str>>> = listed;
-    let missing = (model.missing_sensitive == MissingSensitive::Counted).then_some(None);
+    let missing = match model.missing_sensitive {
+        MissingSensitive::Excluded => Reading::Excluded,
+        MissingSensitive::Counted => Reading::Unbounded,
+    };
     let mut numbers: HashMap<Cow<str>, u32> = HashMap::new();
     let texts = column.column.dictionary.iter();
     let values = texts.map(|text| {
@@ -375,9 +389,14 @@ fn readings(column: &ReleasedColumn, model: &Lkc) -> Vec<Option<Option<u32>>> {
         if words.contains(&text) {
             return missing;
         }
-        let is_bounded = listed.as_ref().is_none_or(|listed| listed.contains(&text));
+        if listed
+            .as_ref()
+            .is_some_and(|listed| !listed.contains(&text))
+        {
+            return Reading::Unbounded;
+        }
         let fresh = numbers.len() as u32;
-        Some(is_bounded.then(|| *numbers.entry(text).or_insert(fresh)))
+        Reading::Bounded(*numbers.entry(text).or_insert(fresh))
     });
     values.chain([missing]).collect()
 }
@@ -398,13 +417,16 @@ impl<'a> BoundedValues<'a> {
                 let cells = of_person.entry(person).or_default();
                 for (number, (column, readings)) in (0..).zip(&columns) {
                     let code = column.column.codes[row as usize] as usize;
-                    if let Some(bounded) = readings[code.min(readings.len() - 1)] {
-                        cells.push(Cell {
-                            release,
-                            column: number,
-                            bounded,
-                        });
-                    }
+                    let bounded = match readings[code.min(readings.len() - 1)] {
+                        Reading::Excluded => continue,
+                        Reading::Unbounded => None,
+                        Reading::Bounded(value) => Some(value),
+                    };
+                    cells.push(Cell {
+                        release,
+                        column: number,
+                        bounded,
+                    });
                 }
             }
         }
@@ -691,7 +713,7 @@ mod tests {
     use pais_core::table::{Column, Form, ReleasedColumn};
     use pais_verify::VerifyError;
 
-    use super::{Condition, GroupRule, Labels, Member, readings};
+    use super::{Condition, GroupRule, Labels, Member, Reading, readings};
 
     /// The verifier counts texts that look alike as one value.
     #[test]
@@ -709,14 +731,14 @@ mod tests {
         let mut model = Lkc::new(1, 2, 0.5).unwrap();
         let listed = [("ill".to_owned(), vec!["HIV".to_owned()])];
         model.sensitive_values = Some(listed.into());
-        let (hiv, flu) = (Some(Some(0)), Some(None));
+        let (hiv, flu) = (Reading::Bounded(0), Reading::Unbounded);
+        let missing = Reading::Excluded;
         model.missing_sensitive = MissingSensitive::Excluded;
-        assert_eq!(readings(&column, &model), [hiv, flu, hiv, None, None]);
+        assert_eq!(readings(&column, &model), [hiv, flu, hiv, missing, missing]);
         model.missing_sensitive = MissingSensitive::Counted;
         assert_eq!(readings(&column, &model), [hiv, flu, hiv, flu, flu]);
         model.sensitive_values = None;
-        let flu = Some(Some(1));
-        let missing = Some(None);
+        let (flu, missing) = (Reading::Bounded(1), Reading::Unbounded);
         assert_eq!(readings(&column, &model), [hiv, flu, hiv, missing, missing]);
     }
 
