@@ -69,7 +69,7 @@ codes! {
         "Nothing: the job has ended, so it cannot be cancelled.";
     JobNotSucceeded = "job_not_succeeded", 409, "The job has not succeeded",
         "Wait until the job has succeeded. If it has failed, its `error` says why.";
-    DatasetDeleted = "dataset_deleted", 409, "The dataset was deleted",
+    DatasetDeleted = "dataset_deleted", 409, "The dataset or its rows were deleted",
         "The rows cannot be restored. Use an earlier release, or declare the dataset and send the rows again.";
     IdempotencyKeyReused = "idempotency_key_reused", 409, "The idempotency key was used with another body",
         "Use a new `Idempotency-Key` for a new request. Repeat a request with exactly the same body, and the same `?replaces=`.";

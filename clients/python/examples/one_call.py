@@ -39,7 +39,7 @@ with Client(os.environ["PAIS_URL"], os.environ["PAIS_TOKEN"]) as client:
         patients,
         roles=roles,
         hierarchies={"job": JOBS},
-        privacy={"model": "k_anonymity", "k": 3},
+        privacy={"model": "lkc", "l": 2, "k": 3, "c": 0.6},
     )
 
 released = result.frame()

@@ -1,4 +1,4 @@
-//! Schemas that are derived from others: the fields of a changed column, and closed alternatives.
+//! Schemas that are derived from others: the fields of a changed column, and alternatives.
 
 use utoipa::openapi::schema::{AdditionalProperties, AnyOfBuilder, Schema, SchemaType, Type};
 use utoipa::openapi::{ArrayBuilder, Components, Object, OpenApi as Document, Ref, RefOr};
@@ -15,6 +15,7 @@ pub(super) fn complete(document: &mut Document) {
         return;
     };
     close_alternatives(components, "GeneratedHierarchy");
+    allow_several_alternatives(components, "SeenEdition");
     add_column_patch(components);
 }
 
@@ -27,6 +28,19 @@ fn close_alternatives(components: &mut Components, name: &str) {
         if let RefOr::T(Schema::Object(object)) = alternative {
             close(object);
         }
+    }
+}
+
+/// Says that a value may fit more than one alternative: a holder's edition has all fields of a recipient's.
+fn allow_several_alternatives(components: &mut Components, name: &str) {
+    let Some(schema) = components.schemas.get_mut(name) else {
+        return;
+    };
+    if let RefOr::T(Schema::OneOf(alternatives)) = schema {
+        let several = AnyOfBuilder::new().description(alternatives.description.take());
+        let alternatives = std::mem::take(&mut alternatives.items).into_iter();
+        let several = alternatives.fold(several, AnyOfBuilder::item);
+        *schema = RefOr::T(Schema::AnyOf(several.build()));
     }
 }
 

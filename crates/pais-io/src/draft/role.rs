@@ -142,11 +142,16 @@ fn identifying(
     let is_nearly_unique = column.rows >= LEAST_ROWS && column.distinct_share() >= NEARLY_UNIQUE;
     let is_shaped = is_shaped_as_key(column, range);
     if !is_code && !name.is_postal {
+        let is_whole = range.is_some_and(|range| range.is_whole);
+        // A small file has few persons, and short keys.
+        let is_short_key = column.distinct > 2
+            && column.distinct * MOST_ROWS_A_PERSON >= column.rows
+            && (is_whole || column.is_most(column.codes.prefixed));
         let names_persons = name.is_person_alone
-            && (column.distinct > FEW_VALUES || (is_shaped && !has_answers(column)));
+            && (column.distinct > FEW_VALUES
+                || ((is_shaped || is_short_key) && !has_answers(column)));
         let names_stays = (name.is_stay_alone || (name.is_stay && name.is_number))
             && (is_nearly_unique || (is_shaped && !has_answers(column)));
-        let is_whole = range.is_some_and(|range| range.is_whole);
         let is_unnamed = (is_random_key(column) && column.distinct > FEW_VALUES)
             || (name.is_key_at_end && is_whole && column.kept.is_none());
         if (name.is_key || names_persons || names_stays || is_unnamed)

@@ -617,6 +617,27 @@ fn names_and_keys_of_one_or_two_persons_are_dropped_as_those_of_many() {
     }
 }
 
+/// The attack: a first try with a few rows released the patients as they are.
+#[test]
+fn short_keys_of_the_few_persons_of_a_small_file_are_keys() {
+    for prefix in ["", "P"] {
+        let several = file("Patient,age", 16, |row| {
+            format!("{prefix}{},{}", 1 + row / 2, 20 + row / 2)
+        });
+        assert_eq!(role(&draft(several.as_bytes()), "Patient"), "subject");
+        let one = file("Patient,age", 8, |row| {
+            format!("{prefix}{},{}", 1 + row, 20 + row)
+        });
+        let one = draft(one.as_bytes());
+        assert_eq!(role(&one, "Patient"), "identifier");
+        assert!(is_asked(&one, "Patient"));
+    }
+    let kinds = file("Patient,age", 2_000, |row| {
+        format!("{},{}", 1 + row % 4, 20 + row % 60)
+    });
+    assert_eq!(role(&draft(kinds.as_bytes()), "Patient"), "insensitive");
+}
+
 fn role<'d>(draft: &'d Value, name: &str) -> &'d str {
     column(draft, name)["role"].as_str().unwrap()
 }
