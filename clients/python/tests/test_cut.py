@@ -108,7 +108,7 @@ def shown(connect: Callable[[str, str], Client]) -> dict[str, Any]:
     dataset = client.create_dataset("cuts", COLUMNS)["id"]
     days = [f"{1 + n % 28:02}.{1 + n % 12:02}.19{50 + n}" for n in range(40)]
     seen = [f"{1 + n % 28:02}/03/20 {n % 24:02}:15" for n in range(40)]
-    ages = [str(20 + n) if n % 5 else "NA" for n in range(40)]
+    ages = ["NA" if n % 5 == 1 else str(20 + n) for n in range(40)]
     rows = zip(ages, days, seen, ["10.69", "-"] * 20, ["01", "02"] * 20)
     text = "".join(",".join(map(str, row)) + "\n" for row in rows)
     client.submit(dataset, f"age,born,seen,cost,code\n{text}".encode())

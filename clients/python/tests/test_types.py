@@ -40,7 +40,7 @@ def test_client_tests_and_examples_are_typed_strictly(cache: Path) -> None:
     ("right", "wrong"),
     [
         ('"age": "quasi_identifier"', '"age": "quasi_identifer"'),
-        ('"model": "k_anonymity"', '"model": "k_anonimity"'),
+        ('"model": "lkc"', '"model": "lck"'),
         ("hierarchies={", "hierarchy={"),
         ("warning['code']", "warning['word']"),
         ("['smallest_group']", "['smalest_group']"),

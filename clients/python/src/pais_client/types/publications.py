@@ -46,6 +46,7 @@ class Edition(TypedDict, total=False):
     sha256: str | None
     created_at: str
     published_at: str | None
+    withdrawn_at: str
     error: Problem
 
 
