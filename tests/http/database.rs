@@ -101,10 +101,16 @@ fn start() -> Server {
             };
             // Each test makes a database, whose pages are all written to the log: compressing them would be
             // a tenth of the work of the suite. Nor need commits wait for the disk: this server is never
-            // killed while tests use it.
+            // killed while tests use it. The first plan of a statement is kept: a test runs it a few times, each of
+            // which would be planned anew.
             for role in ["postgres", "pais"] {
-                execute(format!("ALTER ROLE {role} SET wal_compression = off")).await;
-                execute(format!("ALTER ROLE {role} SET synchronous_commit = off")).await;
+                for setting in [
+                    "wal_compression = off",
+                    "synchronous_commit = off",
+                    "plan_cache_mode = force_generic_plan",
+                ] {
+                    execute(format!("ALTER ROLE {role} SET {setting}")).await;
+                }
                 execute(format!("ALTER ROLE {role} PASSWORD '{VERIFIER}'")).await;
             }
             // This session began before.
