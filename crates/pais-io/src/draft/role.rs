@@ -142,16 +142,12 @@ fn identifying(
     let is_nearly_unique = column.rows >= LEAST_ROWS && column.distinct_share() >= NEARLY_UNIQUE;
     let is_shaped = is_shaped_as_key(column, range);
     if !is_code && !name.is_postal {
-        let is_whole = range.is_some_and(|range| range.is_whole);
-        // A small file has few persons, and short keys.
-        let is_short_key = column.distinct > 2
-            && column.distinct * MOST_ROWS_A_PERSON >= column.rows
-            && (is_whole || column.is_most(column.codes.prefixed));
         let names_persons = name.is_person_alone
             && (column.distinct > FEW_VALUES
-                || ((is_shaped || is_short_key) && !has_answers(column)));
+                || ((is_shaped || has_short_keys(column)) && !has_answers(column)));
         let names_stays = (name.is_stay_alone || (name.is_stay && name.is_number))
             && (is_nearly_unique || (is_shaped && !has_answers(column)));
+        let is_whole = range.is_some_and(|range| range.is_whole);
         let is_unnamed = (is_random_key(column) && column.distinct > FEW_VALUES)
             || (name.is_key_at_end && is_whole && column.kept.is_none());
         if (name.is_key || names_persons || names_stays || is_unnamed)
@@ -189,6 +185,18 @@ fn has_answers(column: &Observed) -> bool {
         let mut values = kept.keys();
         values.all(|value| ANSWERS.contains(&value.trim().to_lowercase().as_str()))
     })
+}
+
+/// Whether values can be keys of the few persons of a small file, such as `7` or `P7`.
+fn has_short_keys(column: &Observed) -> bool {
+    let is_numbered = |value: &str| {
+        value
+            .trim_end()
+            .ends_with(|last: char| last.is_ascii_digit())
+    };
+    column.distinct > 2
+        && column.distinct * MOST_ROWS_A_PERSON >= column.rows
+        && (column.kept.as_ref()).is_some_and(|kept| kept.keys().all(|value| is_numbered(value)))
 }
 
 /// What kind of addresses the values are, if they are addresses.
