@@ -1,7 +1,6 @@
 //! The finest labels that cover those of several editions, so that one query fits all of them.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use pais_core::codebook::Codebook;
 use pais_core::definition::TaxonomyNode;
@@ -22,8 +21,7 @@ pub type LabelMap = BTreeMap<Box<str>, BTreeMap<Box<str>, Box<str>>>;
 
 /// The common labels of the generalized columns of several editions: the labels of the finest cut that is no
 /// finer than any edition's. Overlapping intervals of numbers become the interval around them; of a label of a
-/// tree and one above it, the higher one is kept. Where the trees of editions divide the leaves differently and no
-/// released label covers another, it is the root of the newest tree.
+/// tree and one above it, the higher one is kept.
 pub fn common_labels(editions: &[EditionLabels<'_>]) -> LabelMap {
     let names = editions.iter().flat_map(|edition| {
         let columns = edition.table.columns.iter();
@@ -36,18 +34,16 @@ pub fn common_labels(editions: &[EditionLabels<'_>]) -> LabelMap {
 }
 
 fn common_labels_of(name: &str, editions: &[EditionLabels<'_>]) -> BTreeMap<Box<str>, Box<str>> {
-    let mut children: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    let mut parents: BTreeMap<&str, &str> = BTreeMap::new();
     let mut roots: BTreeSet<&str> = BTreeSet::from([SUPPRESSED_LABEL]);
-    let mut newest_root = SUPPRESSED_LABEL;
     let mut scale = None;
     for edition in editions {
         let columns = edition.codebook.columns.iter();
         for column in columns.filter(|column| column.name == *name) {
             scale = scale.or(column.kind.scale());
             if let Some(root) = &column.taxonomy {
-                newest_root = &root.label;
                 roots.insert(&root.label);
-                add_children(root, &mut children);
+                add_parents(root, &mut parents);
             }
         }
     }
@@ -56,78 +52,28 @@ fn common_labels_of(name: &str, editions: &[EditionLabels<'_>]) -> BTreeMap<Box<
         .filter_map(|edition| Some(edition.table.column(name)?.shown_labels()));
     let shown: Vec<BTreeSet<&str>> = shown.collect();
     let labels: BTreeSet<&str> = shown.iter().flatten().copied().collect();
-    let root = roots.iter().find(|root| labels.contains(**root)).copied();
-    if let Some(root) = root {
-        return all_under(root, &labels);
+    if let Some(root) = roots.iter().find(|root| labels.contains(**root)) {
+        let all = labels.iter().map(|&label| (label.into(), (*root).into()));
+        return all.collect();
     }
-    match scale.filter(|_| children.is_empty()) {
+    match scale.filter(|_| parents.is_empty()) {
         Some(scale) => common_intervals(&labels, scale),
-        None => {
-            highest_labels(&labels, &children).unwrap_or_else(|| all_under(newest_root, &labels))
-        }
+        None => labels
+            .iter()
+            .map(|&label| {
+                let path = std::iter::successors(Some(label), |label| parents.get(label).copied());
+                let highest = path.filter(|label| labels.contains(label)).last();
+                (label.into(), highest.unwrap_or(label).into())
+            })
+            .collect(),
     }
 }
 
-fn all_under(root: &str, labels: &BTreeSet<&str>) -> BTreeMap<Box<str>, Box<str>> {
-    let labels = labels.iter();
-    labels.map(|&label| (label.into(), root.into())).collect()
-}
-
-fn add_children<'a>(node: &'a TaxonomyNode, children: &mut BTreeMap<&'a str, BTreeSet<&'a str>>) {
+fn add_parents<'a>(node: &'a TaxonomyNode, parents: &mut BTreeMap<&'a str, &'a str>) {
     for child in &node.children {
-        children
-            .entry(&node.label)
-            .or_default()
-            .insert(&child.label);
-        add_children(child, children);
+        parents.insert(&child.label, &node.label);
+        add_parents(child, parents);
     }
-}
-
-/// For each label, the highest one that covers all leaves of it. `None` if labels share leaves and neither covers
-/// the other, as those of a taxonomy that was replaced between editions can.
-fn highest_labels(
-    labels: &BTreeSet<&str>,
-    children: &BTreeMap<&str, BTreeSet<&str>>,
-) -> Option<BTreeMap<Box<str>, Box<str>>> {
-    let covered = labels.iter().map(|&label| (label, leaves(label, children)));
-    let mut covered: Vec<(&str, BTreeSet<&str>)> = covered.collect();
-    covered.sort_by_key(|(_, leaves)| Reverse(leaves.len()));
-    let mut highest_of_leaf: HashMap<&str, &str> = HashMap::new();
-    let mut common = BTreeMap::new();
-    for (label, leaves) in &covered {
-        let found = leaves.iter().map(|leaf| highest_of_leaf.get(leaf).copied());
-        let found: BTreeSet<Option<&str>> = found.collect();
-        let mut found = found.into_iter();
-        let highest = match (found.next().flatten(), found.next()) {
-            (_, Some(_)) => return None,
-            (Some(highest), None) => highest,
-            (None, None) => {
-                highest_of_leaf.extend(leaves.iter().map(|&leaf| (leaf, *label)));
-                label
-            }
-        };
-        common.insert((*label).into(), highest.into());
-    }
-    Some(common)
-}
-
-/// The leaves below a label, by the trees of all editions: what is a leaf of one may have children in another.
-fn leaves<'a>(
-    label: &'a str,
-    children: &BTreeMap<&'a str, BTreeSet<&'a str>>,
-) -> BTreeSet<&'a str> {
-    let mut leaves = BTreeSet::new();
-    let mut seen = BTreeSet::from([label]);
-    let mut open = vec![label];
-    while let Some(label) = open.pop() {
-        match children.get(label) {
-            Some(below) => open.extend(below.iter().filter(|below| seen.insert(below))),
-            None => {
-                leaves.insert(label);
-            }
-        }
-    }
-    leaves
 }
 
 /// Merges intervals that overlap. If one of them is the outermost, it covers missing cells too.
@@ -301,30 +247,5 @@ mod tests {
         );
         let found = common(&[words(fine, &["x1", "?"]), words(leaf("all"), &["all"])]);
         assert!(found.values().all(|label| label == "all"), "{found:?}");
-    }
-
-    /// The taxonomy was replaced between editions: `x` is `x1` or `x2`, `w` is `x2` or `y`.
-    #[test]
-    fn labels_of_trees_that_divide_the_leaves_differently_become_the_root() {
-        let node = |label: &str, children: Vec<TaxonomyNode>| TaxonomyNode {
-            label: label.to_owned(),
-            children,
-        };
-        let leaf = |label: &str| TaxonomyNode::from(label);
-        let x = node("x", vec![leaf("x1"), leaf("x2")]);
-        let before = node("all", vec![x, leaf("y"), leaf("z")]);
-        let w = node("w", vec![leaf("x2"), leaf("y")]);
-        let after = node("any", vec![leaf("x1"), w, leaf("z")]);
-        let words = |tree: &TaxonomyNode, labels: &[&str]| {
-            edition(ColumnKind::Categorical, Some(tree.clone()), labels)
-        };
-        let found = common(&[
-            words(&before, &["x", "y", "z"]),
-            words(&after, &["x1", "w", "z"]),
-        ]);
-        assert_eq!(found.len(), 5);
-        assert!(found.values().all(|label| label == "any"), "{found:?}");
-        let found = common(&[words(&before, &["x", "z"]), words(&after, &["x1", "z"])]);
-        assert_eq!(found, pairs(&[("x", "x"), ("x1", "x"), ("z", "z")]));
     }
 }
