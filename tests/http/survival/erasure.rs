@@ -111,6 +111,14 @@ fn keys_that_open(data: &Path, copy: &Copy) -> Vec<DataKey> {
     opening
 }
 
+/// Declares a dataset; returns its id.
+async fn declared(client: &reqwest::Client, service: &ServiceProcess, token: &str) -> String {
+    let dataset = crate::hospital::definition("patients");
+    let request = client.post(format!("{}/v1/datasets", service.base));
+    let made = call(request.json(&dataset), token).await;
+    made["id"].as_str().unwrap().to_owned()
+}
+
 /// The attack: a key file that could not be overwritten made a deletion fail that was committed.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_that_cannot_be_destroyed_at_once_is_destroyed_later() {
@@ -119,10 +127,7 @@ async fn a_key_that_cannot_be_destroyed_at_once_is_destroyed_later() {
     let service = ServiceProcess::start(&data, &[]).await;
     let token = service.token("hospital", "holder");
     let client = reqwest::Client::new();
-    let dataset = crate::hospital::definition("patients");
-    let request = client.post(format!("{}/v1/datasets", service.base));
-    let made = call(request.json(&dataset), &token).await;
-    let id = made["id"].as_str().unwrap();
+    let id = declared(&client, &service, &token).await;
     let path = format!("{}/v1/datasets/{id}", service.base);
     let keys = data.join("dataset-keys");
     let (key, obstacle) = (
@@ -147,14 +152,8 @@ async fn no_file_opens_a_deleted_dataset() {
     let service = ServiceProcess::start(&data, &[]).await;
     let token = service.token("hospital", "holder");
     let client = reqwest::Client::new();
-    let dataset = crate::hospital::definition("patients");
-    let request = client.post(format!("{}/v1/datasets", service.base));
-    let made = call(request.json(&dataset), &token).await;
-    let path = format!(
-        "{}/v1/datasets/{}",
-        service.base,
-        made["id"].as_str().unwrap()
-    );
+    let id = declared(&client, &service, &token).await;
+    let path = format!("{}/v1/datasets/{id}", service.base);
     let rows = client.post(format!("{path}/submissions"));
     let rows = rows.header("content-type", "text/csv");
     call(rows.body(crate::hospital::TABLE), &token).await;

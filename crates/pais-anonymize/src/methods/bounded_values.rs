@@ -107,8 +107,8 @@ impl ExceedingShare {
     }
 }
 
-/// The smallest bound that a share meets, in ten-thousandths, rounded up, so that the bound holds. 0.34 is not a whole
-/// number of ten-thousandths in binary; the share of so many rows differs by more than that.
+/// The smallest bound that a share meets, rounded up to ten-thousandths, so that the bound holds. The tolerance is for
+/// the rounding of floating point, which puts products such as 0.34 · 10,000 above the whole number.
 fn least(share: f64) -> f64 {
     (share * 10_000.0 - 1e-7).ceil() / 10_000.0
 }
