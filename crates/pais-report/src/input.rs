@@ -51,7 +51,7 @@ pub struct ReportPage {
 pub struct EditionFact {
     /// Its number.
     pub number: u32,
-    /// Rows that wait for a later edition; `None` in the report of a recipient.
+    /// Rows that wait for a later edition; `None` for recipients and in packages.
     pub held_back_rows: Option<u64>,
 }
 
